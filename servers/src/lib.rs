@@ -1,0 +1,1 @@
+//! Real servers, started by the tests, the examples and the benchmarks.
