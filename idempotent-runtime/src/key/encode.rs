@@ -1,0 +1,219 @@
+//! From parts to text: escaping, bounding, naming what is missing.
+
+use std::cell::RefCell;
+use std::fmt::{self, Write as _};
+
+use super::{Key, KeyPart};
+
+/// Beyond this many bytes of escaped parts a digest takes their place.
+const LONGEST_PARTS: usize = 200;
+
+/// Stands before a digest. A `%` inside a part is always followed by two hexadecimal digits, so no part spells it.
+const DIGEST_MARK: &str = ":%~";
+
+/// A key part that is missing or empty: two calls without it would share a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissingPart;
+
+/// Takes the parts of a key, one by one, and writes them so that they cannot run into each other.
+///
+/// This is what an implementation of [`KeyPart`] is given.
+#[derive(Debug)]
+pub struct KeyParts<'a> {
+    text: &'a mut String,
+}
+
+impl KeyParts<'_> {
+    /// Adds one part.
+    ///
+    /// # Errors
+    ///
+    /// [`MissingPart`] when `part` is empty.
+    pub fn push(&mut self, part: &str) -> Result<(), MissingPart> {
+        self.push_display(&part)
+    }
+
+    /// Adds one part by its `Display` text, without an allocation.
+    ///
+    /// The text must be stable: the same value must give the same text in every version of your program.
+    ///
+    /// # Errors
+    ///
+    /// [`MissingPart`] when the text is empty, or when `part` fails to write itself.
+    pub fn push_display(&mut self, part: &dyn fmt::Display) -> Result<(), MissingPart> {
+        self.text.push(':');
+        let start = self.text.len();
+        write!(Escaped(self.text), "{part}").map_err(|_| MissingPart)?;
+        if self.text.len() == start { Err(MissingPart) } else { Ok(()) }
+    }
+}
+
+/// Writes text with everything escaped that has a meaning in a key, in a pattern or on a terminal.
+struct Escaped<'a>(&'a mut String);
+
+impl fmt::Write for Escaped<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut plain = 0;
+        for (at, char) in text.char_indices() {
+            if !(char.is_control() || matches!(char, ':' | '%' | '{' | '}' | '*' | '?' | '[' | ']')) {
+                continue;
+            }
+            self.0.push_str(&text[plain..at]);
+            plain = at + char.len_utf8();
+            for byte in text[at..plain].bytes() {
+                write!(self.0, "%{byte:02X}")?;
+            }
+        }
+        self.0.push_str(&text[plain..]);
+        Ok(())
+    }
+}
+
+/// Builds the key; on a missing part, says which one by its position in `parts`.
+pub(crate) fn encode(namespace: Option<&str>, prefix: &str, parts: &[&dyn KeyPart]) -> Result<Key, usize> {
+    thread_local! {
+        static TEXT: RefCell<String> = const { RefCell::new(String::new()) };
+    }
+    // A part's own `encode` is user code and may build a key itself: it then gets a buffer of its own.
+    let mut text = TEXT
+        .try_with(|text| text.try_borrow_mut().map(|mut text| std::mem::take(&mut *text)))
+        .ok()
+        .and_then(Result::ok)
+        .unwrap_or_default();
+    let key = encode_into(&mut text, namespace, prefix, parts);
+    let _ = TEXT.try_with(|kept| kept.try_borrow_mut().map(|mut kept| *kept = text));
+    key
+}
+
+fn encode_into(text: &mut String, namespace: Option<&str>, prefix: &str, parts: &[&dyn KeyPart]) -> Result<Key, usize> {
+    text.clear();
+    if let Some(namespace) = namespace {
+        text.push_str(namespace);
+        text.push(':');
+    }
+    let prefix_start = text.len();
+    text.push_str(prefix);
+    let prefix_end = text.len();
+    for (position, part) in parts.iter().enumerate() {
+        let before = text.len();
+        part.encode(&mut KeyParts { text }).map_err(|MissingPart| position)?;
+        if text.len() == before {
+            return Err(position);
+        }
+    }
+    if parts.is_empty() {
+        return Err(0);
+    }
+    if text.len() - prefix_end > LONGEST_PARTS {
+        let digest = blake3::hash(&text.as_bytes()[prefix_end..]);
+        text.truncate(prefix_end);
+        text.push_str(DIGEST_MARK);
+        text.push_str(digest.to_hex().as_str());
+    }
+    Ok(Key::new(text, prefix_start, prefix_end))
+}
+
+/// Why a prefix or a namespace cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NameError {
+    Empty,
+    Character(char),
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("it is empty; write a name such as \"order:consume\""),
+            Self::Character(char) => write!(f, "it holds {char:?}; use letters, digits and `_ . : / -`"),
+        }
+    }
+}
+
+/// Checks a prefix or a namespace against `[A-Za-z0-9_.:/-]+`.
+pub(crate) fn check_name(name: &str) -> Result<(), NameError> {
+    if name.is_empty() {
+        return Err(NameError::Empty);
+    }
+    match name.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '/' | '-'))) {
+        Some(other) => Err(NameError::Character(other)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(parts: &[&dyn KeyPart]) -> String {
+        encode(None, "p", parts).expect("no part is missing").as_str().to_owned()
+    }
+
+    #[test]
+    fn parts_never_run_into_each_other() {
+        assert_ne!(text(&[&"a:b", &"c"]), text(&[&"a", &"b:c"]));
+        assert_ne!(text(&[&"a%3Ab"]), text(&[&"a:b"]));
+        assert_eq!(text(&[&"a:b", &"c"]), "p:a%3Ab:c");
+        assert_eq!(text(&[&"{x}*?[]\n"]), "p:%7Bx%7D%2A%3F%5B%5D%0A");
+        assert_eq!(text(&[&"\u{85}é"]), "p:%C2%85é", "only control characters are escaped beyond ASCII");
+    }
+
+    #[test]
+    fn a_missing_part_is_named_by_its_position() {
+        assert_eq!(encode(None, "p", &[&1, &""]).unwrap_err(), 1);
+        assert_eq!(encode(None, "p", &[&None::<u8>]).unwrap_err(), 0);
+        assert_eq!(encode(None, "p", &[]).unwrap_err(), 0);
+        assert!(encode(None, "p", &[&1, &"x"]).is_ok(), "the control");
+    }
+
+    #[test]
+    fn zero_and_false_are_parts_like_any_other() {
+        assert_eq!(text(&[&0, &false]), "p:0:false");
+    }
+
+    #[test]
+    fn large_numbers_stay_apart() {
+        assert_ne!(text(&[&9_007_199_254_740_993_u64]), text(&[&9_007_199_254_740_992_u64]));
+    }
+
+    #[test]
+    fn the_type_of_a_position_may_change() {
+        assert_eq!(text(&[&17_u64]), text(&[&"17".to_owned()]));
+    }
+
+    #[test]
+    fn long_parts_become_a_digest_that_no_part_can_spell() {
+        let long = "x".repeat(199);
+        let longer = "x".repeat(200);
+        assert_eq!(text(&[&long]), format!("p:{long}"));
+        assert!(text(&[&longer]).starts_with("p:%~"));
+        assert_eq!(text(&[&longer]).len(), 4 + 64);
+        assert_ne!(text(&[&longer]), text(&[&"y".repeat(200)]));
+        assert!(text(&[&"%~"]).starts_with("p:%25~"));
+    }
+
+    #[test]
+    fn the_namespace_stands_in_front_and_is_no_part_of_the_prefix() {
+        let key = encode(Some("shop"), "order:consume", &[&1, &2]).expect("no part is missing");
+        assert_eq!(key.as_str(), "shop:order:consume:1:2");
+        assert_eq!(key.prefix(), "order:consume");
+    }
+
+    #[test]
+    fn a_part_may_build_a_key_itself() {
+        struct Nested;
+        impl KeyPart for Nested {
+            fn encode(&self, parts: &mut KeyParts<'_>) -> Result<(), MissingPart> {
+                let inner = encode(None, "inner", &[&1]).map_err(|_| MissingPart)?;
+                parts.push(inner.as_str())
+            }
+        }
+        assert_eq!(text(&[&1, &Nested, &2]), "p:1:inner%3A1:2");
+    }
+
+    #[test]
+    fn names_are_checked() {
+        assert_eq!(check_name("order:consume/v1.2_x-y"), Ok(()));
+        assert_eq!(check_name(""), Err(NameError::Empty));
+        assert_eq!(check_name("order{1}"), Err(NameError::Character('{')));
+    }
+}

@@ -1,0 +1,156 @@
+//! Policies: what a handler's options come to.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+/// The default lease: long against a hiccup of the store, short against a crash.
+pub(crate) const DEFAULT_LEASE: Duration = Duration::from_secs(30);
+
+/// The longest lease: beyond it a crash blocks its key for longer than a day.
+pub(crate) const LONGEST_LEASE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The shortest lease and ttl: below it a store's clock and a round trip cannot tell live from lapsed.
+pub(crate) const SHORTEST: Duration = Duration::from_millis(10);
+
+/// How long a completed record is kept: the window in which duplicates are recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ttl {
+    /// For this long after the completion.
+    For(Duration),
+    /// Until somebody removes it.
+    Forever,
+    /// Given by each call, before it runs.
+    PerCall,
+}
+
+/// What a duplicate of a completed action gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnDuplicate {
+    /// The recorded value.
+    #[default]
+    Replay,
+    /// The type's default value; nothing is recorded.
+    Skip,
+    /// An error of kind `Duplicate`; nothing is recorded.
+    Reject,
+}
+
+/// What a duplicate of an action in progress gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnBusy {
+    /// An error of kind `Busy`.
+    #[default]
+    Reject,
+    /// It waits this long for the run to end, then replays; after that, `Busy`.
+    Wait(Duration),
+}
+
+/// What a claim that lapsed means to the next call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnCrash {
+    /// Run again.
+    #[default]
+    Rerun,
+    /// Nobody knows what the run did: hold the key until somebody resolves it.
+    Hold,
+}
+
+/// What a call does when the store cannot be asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnOutage {
+    /// Not run: an error of kind `StoreUnavailable`.
+    #[default]
+    Reject,
+    /// Run unguarded; counted and logged.
+    Run,
+}
+
+/// What becomes of a running handler whose claim is in doubt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnLost {
+    /// Cancelled when the store says that another run has taken over.
+    #[default]
+    Cancel,
+    /// Cancelled also when the store cannot be asked for a whole lease.
+    Strict,
+    /// Never cancelled.
+    Finish,
+}
+
+/// How an error of the handler is settled: what a function named in `on_error` returns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OnError {
+    /// The claim is released: a retry may run at once.
+    Release,
+    /// The failure is final: duplicates get an error of kind `Failed` with this summary.
+    Reject(String),
+}
+
+/// Everything that the attribute says about a handler: one constant per annotated function.
+#[derive(Clone, Debug)]
+pub struct Handler {
+    pub(crate) prefix: &'static str,
+    pub(crate) keys: &'static [&'static str],
+    pub(crate) policy: Policy,
+}
+
+/// The options of one handler, or of one call of the functional form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Policy {
+    pub(crate) ttl: Ttl,
+    pub(crate) lease: Duration,
+    pub(crate) on_duplicate: OnDuplicate,
+    pub(crate) on_busy: OnBusy,
+    pub(crate) on_crash: OnCrash,
+    pub(crate) on_outage: OnOutage,
+    pub(crate) on_lost: OnLost,
+    pub(crate) max_attempts: Option<NonZeroU32>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) fenced: bool,
+}
+
+impl Policy {
+    pub(crate) const fn new(ttl: Ttl) -> Self {
+        Self {
+            ttl,
+            lease: DEFAULT_LEASE,
+            on_duplicate: OnDuplicate::Replay,
+            on_busy: OnBusy::Reject,
+            on_crash: OnCrash::Rerun,
+            on_outage: OnOutage::Reject,
+            on_lost: OnLost::Cancel,
+            max_attempts: None,
+            timeout: None,
+            fenced: false,
+        }
+    }
+}
+
+impl Handler {
+    /// A handler with the three required options, and the defaults of all others.
+    #[must_use]
+    pub const fn new(prefix: &'static str, keys: &'static [&'static str], ttl: Ttl) -> Self {
+        Self { prefix, keys, policy: Policy::new(ttl) }
+    }
+
+    /// Sets `lease`.
+    #[must_use]
+    pub const fn lease(mut self, lease: Duration) -> Self {
+        self.policy.lease = lease;
+        self
+    }
+
+    /// Sets `on_duplicate`.
+    #[must_use]
+    pub const fn on_duplicate(mut self, on_duplicate: OnDuplicate) -> Self {
+        self.policy.on_duplicate = on_duplicate;
+        self
+    }
+
+    /// Sets `on_outage`.
+    #[must_use]
+    pub const fn on_outage(mut self, on_outage: OnOutage) -> Self {
+        self.policy.on_outage = on_outage;
+        self
+    }
+}
