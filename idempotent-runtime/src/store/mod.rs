@@ -43,9 +43,12 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// | in progress, own token, given up | `Lost` | unchanged |
     /// | in progress, another's, live | `Mismatch` if the fingerprints differ, else `InProgress` | unchanged |
     /// | in progress, another's, lapsed | `Mismatch`; else, if it had begun: `Exhausted` if no attempt is left, `Abandoned` under [`OnLapse::Hold`]; else `Acquired`, attempt + 1 (the same attempt if it had not begun) | in progress in the last case |
+    /// | … and had not begun, but had itself found a lapsed claim that had | as if that claim stood there | as there |
     /// | completed, own token | `Completed` | unchanged |
     /// | completed, another's | `Mismatch`; `Acquired`, attempt + 1, if `supersede` is the record's token; else `Completed` | in progress in the second case |
     /// | unreadable | `Unreadable` | unchanged |
+    ///
+    /// Fingerprints of versions that cannot be compared are `Unreadable`, wherever `Mismatch` could be answered.
     ///
     /// A claim that is made with [`ClaimRequest::begun`] counts as begun from the start; one made without waits for
     /// [`begin`](Self::begin).
@@ -55,8 +58,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// again, `Held`. Anything else: `Lost`, unchanged. Repeating it changes nothing but the lease.
     fn begin<'a>(&'a self, key: &'a Key, token: Token) -> Reply<'a, Answer>;
 
-    /// Starts the lease again. In progress and own token, also lapsed, but not given up: `Held`. Anything else:
-    /// `Lost`, unchanged; nothing is created.
+    /// Starts the lease again, and with it the record's retention. In progress and own token, also lapsed, but not given
+    /// up: `Held`. Anything else: `Lost`, unchanged; nothing is created.
     fn renew<'a>(&'a self, key: &'a Key, token: Token) -> Reply<'a, Answer>;
 
     /// Completes the record with `result`, to be kept for `retention`.
@@ -74,17 +77,25 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Gives the claim back after a run that failed.
     ///
-    /// In progress and own token: under [`Release::Failed`] the record becomes failed, with attempt and error; under
-    /// [`Release::GivenUp`] it stays in progress, begun, and counts as lapsed. `Held`. Failed (or given up) with own
-    /// token: `Held`, unchanged. Absent: `Held`, and a failed record of this token (attempt 0) is kept for two of
-    /// `lease`, so that its own late claim cannot come alive. Anything else: `Lost`, unchanged.
+    /// In progress and own token: under [`Release::Failed`] the record becomes failed, with attempt and error, and its
+    /// retention starts again; under [`Release::GivenUp`] it stays in progress, begun, and counts as lapsed. `Held`.
+    /// Failed (or given up) with own token: `Held`, unchanged. Absent: `Held`, and a failed record of this token
+    /// (attempt 0) is kept for two of `lease`, so that its own late claim cannot come alive. Anything else: `Lost`,
+    /// unchanged.
     fn release<'a>(&'a self, key: &'a Key, token: Token, release: Release<'a>, lease: Duration) -> Reply<'a, Answer>;
 
-    /// Undoes a claim whose body was never polled. In progress and own token: the record goes back to what was found,
-    /// `Held`: *absent* leaves a failed record of this token with attempt 0 for two of `lease`; *failed* is failed
-    /// again, with its attempt and error; *lapsed* is in progress and lapsed again, with its attempt and its begun
-    /// mark; a superseded record is `superseded` again, for `retention`. Absent: as [`release`](Self::release).
-    /// Anything else: `Lost`, unchanged.
+    /// Undoes a claim whose body was never polled. In progress, own token, not given up: `Held`, and the record goes
+    /// back to what the claim found:
+    ///
+    /// | found | record afterwards |
+    /// |---|---|
+    /// | absent | failed, of this token, attempt 0, for two of `lease` |
+    /// | failed | failed again with its attempt and error, now of this token, so that its own late claim cannot come alive; kept for this record's retention |
+    /// | lapsed | in progress again as it was (token, owner, attempt, begun mark, whether it was given up), and lapsed: its owner, if it still lives, can renew and complete it |
+    /// | completed | `superseded`, for the retention given with it |
+    /// | nothing to put back (the record found was itself put back, or `superseded` is not given) | failed, of this token, with the attempts before this claim, for two of `lease` |
+    ///
+    /// Absent: as [`release`](Self::release). Anything else, a repetition too: `Lost`, unchanged.
     fn put_back<'a>(
         &'a self,
         key: &'a Key,
