@@ -17,5 +17,5 @@ pub use fingerprint::Fingerprint;
 pub use key::{Key, KeyPart, KeyParts, MissingPart};
 pub use policy::{OnBusy, OnCrash, OnDuplicate, OnError, OnLost, OnOutage};
 pub use record::{CodecTag, Completed, Encoded, NoResult, Recorded};
-pub use store::{Store, StoreError};
+pub use store::{MemoryStore, Store, StoreError};
 pub use token::{Token, TokenText};

@@ -5,6 +5,8 @@
 //! one change a record that is no longer its own. What each operation answers in each state is written down at the
 //! operation, and checked by the conformance suite, which every store and every wrapper runs.
 
+mod memory;
+
 use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
@@ -17,6 +19,8 @@ use crate::fingerprint::Fingerprint;
 use crate::key::Key;
 use crate::record::{Completed, Recorded};
 use crate::token::Token;
+
+pub use memory::MemoryStore;
 
 /// The answer of a store's operation, to be awaited.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;

@@ -1,0 +1,221 @@
+//! The store inside the process.
+
+mod shard;
+mod state;
+#[cfg(test)]
+mod tests;
+mod watchers;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
+
+use self::shard::Shard;
+use self::state::{Moment, State};
+use self::watchers::Watchers;
+use super::{
+    Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, Release, Reply, Retention, Store, StoreError, Watch,
+};
+use crate::key::Key;
+use crate::record::{Completed, Recorded};
+use crate::token::Token;
+
+/// A power of two, and more than the threads that a machine usually runs.
+const SHARDS: usize = 64;
+
+/// A store inside the process: for tests, for tools, and for duplicates that only one process can meet.
+///
+/// It keeps the whole contract of [`Store`], and forgets everything with the process. Its clock is tokio's, so in a
+/// test with a paused clock leases lapse and records expire as the clock is moved. Expired records are removed by
+/// the writes that follow, a few at each, so the store does not grow with the number of keys it has ever seen.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use idempotent_runtime::store::{ClaimAnswer, ClaimRequest, OnLapse, Retention, Store};
+/// use idempotent_runtime::{Key, MemoryStore, Token};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// let store = MemoryStore::new();
+/// let key = Key::from_text("order:consume:1001");
+/// let request = ClaimRequest {
+///     token: Token::random(),
+///     owner: "worker-1",
+///     fingerprint: None,
+///     lease: Duration::from_secs(30),
+///     retention: Retention::For(Duration::from_secs(3600)),
+///     on_lapse: OnLapse::TakeOver,
+///     max_attempts: None,
+///     supersede: None,
+///     begun: true,
+///     fenced: false,
+/// };
+/// assert!(matches!(store.claim(&key, &request).await.unwrap(), ClaimAnswer::Acquired(_)));
+///
+/// let another = ClaimRequest { token: Token::random(), owner: "worker-2", ..request };
+/// assert!(matches!(store.claim(&key, &another).await.unwrap(), ClaimAnswer::InProgress { .. }));
+/// # });
+/// ```
+///
+/// Cloning a store gives another handle to the same records.
+#[derive(Clone)]
+pub struct MemoryStore(Arc<Inner>);
+
+struct Inner {
+    start: Instant,
+    shards: Box<[Part]>,
+}
+
+struct Part {
+    records: Mutex<Shard>,
+    watchers: Arc<Watchers>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        // Fences guard writes that outlive this process, so they must grow across restarts too.
+        let micros = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
+        let first_fence = u64::try_from(micros).unwrap_or_default();
+        let part = || Part { records: Mutex::new(Shard::new(first_fence)), watchers: Arc::default() };
+        Self(Arc::new(Inner { start: Instant::now(), shards: (0..SHARDS).map(|_| part()).collect() }))
+    }
+
+    /// How many records it keeps, those included that have expired and were not removed yet.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.shards.iter().map(|part| part.lock().len()).sum()
+    }
+
+    /// Whether it keeps no record.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn part(&self, key: &Key) -> &Part {
+        // FNV-1a, and a multiplication that brings its well mixed low bits to the top. It only spreads the keys: the
+        // table in the shard has a hash of its own, which withstands chosen keys.
+        let hash = key
+            .as_str()
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        let at = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SHARDS.ilog2());
+        &self.0.shards[usize::try_from(at).unwrap_or_default()]
+    }
+
+    fn now(&self) -> Moment {
+        Instant::now().saturating_duration_since(self.0.start)
+    }
+
+    /// Applies one transition under the shard's lock. `now` is read under it too: time never runs backwards for a key.
+    fn apply<A>(&self, key: &Key, step: impl FnOnce(State, Moment) -> (A, State)) -> A {
+        let mut shard = self.part(key).lock();
+        let now = self.now();
+        shard.apply(now, key, |state| step(state, now))
+    }
+}
+
+impl Part {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Shard> {
+        // A shard is never left half changed: transitions do not panic, and what they return is moved in whole.
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").field("records", &self.len()).finish()
+    }
+}
+
+impl Store for MemoryStore {
+    fn claim<'a>(&'a self, key: &'a Key, request: &'a ClaimRequest<'a>) -> Reply<'a, ClaimAnswer> {
+        reply(move || {
+            let mut shard = self.part(key).lock();
+            let now = self.now();
+            let (owner, fence) = (shard.share_owner(request.owner), shard.next_fence());
+            let claim = state::Claim { request, owner: &owner, fence };
+            shard.apply(now, key, |state| state::claim(state, now, &claim))
+        })
+    }
+
+    fn begin<'a>(&'a self, key: &'a Key, token: Token) -> Reply<'a, Answer> {
+        reply(move || self.apply(key, |state, now| state::begin(state, now, token)))
+    }
+
+    fn renew<'a>(&'a self, key: &'a Key, token: Token) -> Reply<'a, Answer> {
+        reply(move || self.apply(key, |state, now| state::renew(state, now, token)))
+    }
+
+    fn complete<'a>(
+        &'a self,
+        key: &'a Key,
+        token: Token,
+        result: &'a Recorded,
+        retention: Retention,
+    ) -> Reply<'a, CompleteAnswer> {
+        reply(move || {
+            let answer = self.apply(key, |state, now| state::complete(state, now, token, result, retention));
+            if answer == CompleteAnswer::Held {
+                self.part(key).watchers.wake(key);
+            }
+            answer
+        })
+    }
+
+    fn release<'a>(&'a self, key: &'a Key, token: Token, release: Release<'a>, lease: Duration) -> Reply<'a, Answer> {
+        reply(move || {
+            let answer = self.apply(key, |state, now| state::release(state, now, token, release, lease));
+            self.ended(key, answer)
+        })
+    }
+
+    fn put_back<'a>(
+        &'a self,
+        key: &'a Key,
+        token: Token,
+        lease: Duration,
+        superseded: Option<(&'a Completed, Retention)>,
+    ) -> Reply<'a, Answer> {
+        reply(move || {
+            let answer = self.apply(key, |state, now| state::put_back(state, now, token, lease, superseded));
+            self.ended(key, answer)
+        })
+    }
+
+    fn watch(&self, key: &Key) -> Watch {
+        self.part(key).watchers.watch(key)
+    }
+
+    fn home(&self) -> Home {
+        Home::Caller
+    }
+
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+}
+
+impl MemoryStore {
+    fn ended(&self, key: &Key, answer: Answer) -> Answer {
+        if answer == Answer::Held {
+            self.part(key).watchers.wake(key);
+        }
+        answer
+    }
+}
+
+/// A reply that does its work when it is first polled, and is then ready.
+fn reply<'a, T>(work: impl FnOnce() -> T + Send + 'a) -> Reply<'a, T> {
+    Box::pin(async move { Ok::<T, StoreError>(work()) })
+}
