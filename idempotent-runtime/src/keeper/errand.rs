@@ -1,0 +1,126 @@
+//! Errands: the ends of calls that their callers do not wait for.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use super::{Counted, Enlisted};
+use crate::guard::backoff::Backoff;
+use crate::key::Key;
+use crate::observe;
+use crate::record::{Completed, Recorded};
+use crate::store::{Answer, CompleteAnswer, Release, Reply, Retention, Store, StoreError};
+use crate::token::Token;
+
+/// One operation to be repeated until the store answers, or a lease has passed.
+#[derive(Debug)]
+pub(crate) struct Errand {
+    key: Key,
+    token: Token,
+    lease: Duration,
+    work: Work,
+    /// The lease goes on being renewed until the store has answered.
+    enlisted: Option<Enlisted>,
+    counted: Option<Counted>,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// Give back a claim whose run failed.
+    Fail(String),
+    /// Leave a claim for a person to resolve.
+    GiveUp,
+    /// Undo a claim whose body was never polled.
+    PutBack(Option<(Completed, Retention)>),
+    /// Record the result.
+    Complete(Recorded, Retention),
+}
+
+impl Errand {
+    pub(crate) fn new(key: Key, token: Token, lease: Duration, work: Work, enlisted: Option<Enlisted>) -> Self {
+        Self { key, token, lease, work, enlisted, counted: None }
+    }
+
+    pub(super) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    pub(super) fn counted(mut self, counted: Counted) -> Self {
+        self.counted = Some(counted);
+        self
+    }
+
+    /// Tries once, without waiting: whether the store has answered.
+    pub(super) fn at_once(&self, store: &Arc<dyn Store>) -> bool {
+        let mut once = std::pin::pin!(self.once(&**store));
+        match once.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(answer)) => {
+                self.note(answer);
+                true
+            }
+            Poll::Ready(Err(_)) | Poll::Pending => false,
+        }
+    }
+
+    /// Repeats the operation until the store answers. A claim to be given back lapses by itself after a lease, so that
+    /// is as long as it is of use; a completion goes on while the claim is ours.
+    pub(super) async fn run(self, store: Arc<dyn Store>) {
+        let repeat = async {
+            let mut backoff = Backoff::new();
+            loop {
+                match self.once(&*store).await {
+                    Ok(answer) => return self.note(answer),
+                    Err(error) => tracing::debug!(key = %self.key, %error, "the end of a call was not answered"),
+                }
+                if self.enlisted.as_ref().is_some_and(|enlisted| enlisted.lease().is_lost()) {
+                    return self.note(Answer::Lost);
+                }
+                backoff.pause().await;
+            }
+        };
+        if let Work::Complete(..) = self.work {
+            repeat.await;
+        } else if tokio::time::timeout(self.lease, repeat).await.is_err() {
+            tracing::warn!(key = %self.key, "a claim could not be given back; it will lapse");
+        }
+    }
+
+    fn once<'a>(&'a self, store: &'a dyn Store) -> impl Future<Output = Result<Answer, StoreError>> + 'a {
+        enum Asked<'a> {
+            Claim(Reply<'a, Answer>),
+            Completion(Reply<'a, CompleteAnswer>),
+        }
+        let asked = match &self.work {
+            Work::Fail(reason) => {
+                Asked::Claim(store.release(&self.key, self.token, Release::Failed(reason), self.lease))
+            }
+            Work::GiveUp => Asked::Claim(store.release(&self.key, self.token, Release::GivenUp, self.lease)),
+            Work::PutBack(superseded) => {
+                let superseded = superseded.as_ref().map(|(record, retention)| (record, *retention));
+                Asked::Claim(store.put_back(&self.key, self.token, self.lease, superseded))
+            }
+            Work::Complete(result, retention) => {
+                Asked::Completion(store.complete(&self.key, self.token, result, *retention))
+            }
+        };
+        async {
+            match asked {
+                Asked::Claim(reply) => reply.await,
+                Asked::Completion(reply) => reply.await.map(|answer| match answer {
+                    CompleteAnswer::Held => Answer::Held,
+                    CompleteAnswer::Lost(_) | CompleteAnswer::Absent => Answer::Lost,
+                }),
+            }
+        }
+    }
+
+    fn note(&self, answer: Answer) {
+        match (&self.work, answer) {
+            (Work::Complete(..), Answer::Lost) => observe::completion_lost(&self.key),
+            (Work::Complete(..), Answer::Held) => tracing::debug!(key = %self.key, "completed in the background"),
+            _ => tracing::debug!(key = %self.key, ?answer, "a claim was given back in the background"),
+        }
+    }
+}
