@@ -1,0 +1,221 @@
+//! From a plan to code. Nothing can go wrong here, and nothing is decided here: where expanded code would need an `if`,
+//! the decision belongs into the runtime.
+//!
+//! Spans carry the diagnostics. The user's tokens keep their own. What rustc must check for us is located at the user's
+//! tokens too: rustc draws its caret from a node's first token to its last, so these get the first and the last span of
+//! what is meant.
+
+use std::time::Duration;
+
+use proc_macro2::{Group, Literal, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{Expr, LitStr};
+
+use crate::duration::{Time, grouped};
+use crate::plan::{Function, OnDuplicate, OnOutage, Plan};
+use crate::signature::{self, Around};
+use crate::text::text;
+
+// Input:
+//     async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
+//         kitchen.prepare(&message).await
+//     }
+//
+// Output (`private` stands for `::idempotent_runtime::__private`):
+//     async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
+//         let call = private::call::<Result<Receipt, OrderError>>(
+//             const { &private::Handler::new("order:consume", &["message.order_id"], private::Ttl::For(…)) },
+//             &private::Ambient,
+//             &[&(message.order_id)],
+//             private::value(),
+//             private::error(),
+//         );
+//         call.run(async move {
+//             if false { return private::never::<Result<Receipt, OrderError>>(); }
+//             kitchen.prepare(&message).await
+//         })
+//         .await
+//     }
+pub(crate) fn expand(plan: &Plan) -> TokenStream {
+    let Function { head, body, inner_attributes, around, .. } = &plan.function;
+    let guarded = wrapped(around, guarded(plan));
+    let body = braced(body, quote!(#inner_attributes #guarded));
+    quote!(#head #body)
+}
+
+/// The call, and the body under it.
+fn guarded(plan: &Plan) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let private = private(plan);
+    let Function { guarded, braces, reply, .. } = &plan.function;
+
+    let description = description(plan);
+    let via = plan.via.as_ref().map_or_else(|| quote_spanned!(mixed=> &#private::Ambient), borrowed);
+    let keys = plan.keys.iter().map(borrowed);
+    let (value, error) = (value(plan), error(plan));
+    let builders = [
+        (!plan.fingerprint.is_empty()).then(|| {
+            let parts = plan.fingerprint.iter().map(borrowed);
+            quote_spanned!(mixed=> .fingerprint(&[#(#parts),*]))
+        }),
+        per_call(&plan.ttl).map(|ttl| quote_spanned!(mixed=> .ttl(#ttl))),
+        plan.lease.as_ref().and_then(per_call).map(|lease| quote_spanned!(mixed=> .lease(#lease))),
+    ];
+    let builders = builders.iter().flatten();
+    let block = braced(
+        braces,
+        quote_spanned! {mixed=>
+            if false {
+                return #private::never::<#reply>();
+            }
+            #guarded
+        },
+    );
+
+    quote_spanned! {mixed=>
+        let call = #private::call::<#reply>(#description, #via, &[#(#keys),*], #value, #error) #(#builders)*;
+        call.run(async move #block).await
+    }
+}
+
+/// The handler as a constant. An inline `const` can name `Self`; a `static` cannot.
+fn description(plan: &Plan) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let private = private(plan);
+    let prefix = &plan.prefix;
+    let names = plan.keys.iter().map(|key| LitStr::new(&text(key), mixed));
+    let ttl = match &plan.ttl {
+        Time::Fixed(ttl) => {
+            let ttl = duration(*ttl);
+            quote_spanned!(mixed=> #private::Ttl::For(#ttl))
+        }
+        Time::PerCall(_) => quote_spanned!(mixed=> #private::Ttl::PerCall),
+    };
+    let settings = [
+        match plan.lease {
+            Some(Time::Fixed(lease)) => {
+                let lease = duration(lease);
+                Some(quote_spanned!(mixed=> .lease(#lease)))
+            }
+            _ => None,
+        },
+        match plan.on_duplicate {
+            OnDuplicate::Replay => None,
+            OnDuplicate::Skip => Some(quote_spanned!(mixed=> .on_duplicate(#private::OnDuplicate::Skip))),
+            OnDuplicate::Reject => Some(quote_spanned!(mixed=> .on_duplicate(#private::OnDuplicate::Reject))),
+        },
+        match plan.on_outage {
+            OnOutage::Reject => None,
+            OnOutage::Run => Some(quote_spanned!(mixed=> .on_outage(#private::OnOutage::Run))),
+        },
+    ];
+    let settings = settings.iter().flatten();
+    quote_spanned! {mixed=>
+        const { &#private::Handler::new(#prefix, &[#(#names),*], #ttl) #(#settings)* }
+    }
+}
+
+/// What is done with the value: rustc checks `T` here.
+fn value(plan: &Plan) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let private = private(plan);
+    let (value, _) = signature::sides(&plan.function.reply);
+    match plan.on_duplicate {
+        OnDuplicate::Replay => located(quote_spanned!(mixed=> #private::value()), value),
+        OnDuplicate::Skip => located(quote_spanned!(mixed=> #private::skipped()), value),
+        OnDuplicate::Reject => located(quote_spanned!(mixed=> #private::unrecorded()), &plan.function.reply),
+    }
+}
+
+/// How the runtime's errors become the function's: rustc checks `E` here.
+fn error(plan: &Plan) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let private = private(plan);
+    let (_, error) = signature::sides(&plan.function.reply);
+    match &plan.map_err {
+        None => located(quote_spanned!(mixed=> #private::error()), error),
+        Some(map) => quote_spanned!(mixed=> #private::error_with(|error| #private::failed(error, #map))),
+    }
+}
+
+fn private(plan: &Plan) -> TokenStream {
+    let runtime = &plan.runtime;
+    quote_spanned!(Span::mixed_site()=> #runtime::__private)
+}
+
+fn per_call(time: &Time) -> Option<&Expr> {
+    match time {
+        Time::Fixed(_) => None,
+        Time::PerCall(expr) => Some(expr),
+    }
+}
+
+fn duration(duration: Duration) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let (number, function) = match duration.subsec_millis() {
+        0 => (u128::from(duration.as_secs()), quote_spanned!(mixed=> from_secs)),
+        _ => (duration.as_millis(), quote_spanned!(mixed=> from_millis)),
+    };
+    let number = grouped(number).parse::<Literal>().expect("digits and underscores are a literal");
+    quote_spanned!(mixed=> ::core::time::Duration::#function(#number))
+}
+
+/// `&(expr)`, so that what rustc says of the coercion stands under the whole expression.
+fn borrowed(expr: &Expr) -> TokenStream {
+    let (first, last) = ends(expr);
+    let reference = TokenTree::Punct(proc_macro2::Punct::new('&', proc_macro2::Spacing::Alone));
+    let group = TokenTree::Group(Group::new(proc_macro2::Delimiter::Parenthesis, expr.to_token_stream()));
+    [(reference, first), (group, last)]
+        .into_iter()
+        .map(|(mut token, span)| {
+            token.set_span(Span::mixed_site().located_at(span));
+            token
+        })
+        .collect()
+}
+
+/// `call` as if it stood where `place` stands.
+fn located(call: TokenStream, place: &impl ToTokens) -> TokenStream {
+    let (first, last) = ends(place);
+    let tokens: Vec<TokenTree> = call.into_iter().collect();
+    let end = tokens.len() - 2;
+    tokens
+        .into_iter()
+        .enumerate()
+        .map(|(at, mut token)| {
+            // Where it stands changes, not how it resolves: `crate = $crate` keeps its meaning.
+            token.set_span(token.span().located_at(if at < end { first } else { last }));
+            token
+        })
+        .collect()
+}
+
+fn ends(tokens: &impl ToTokens) -> (Span, Span) {
+    let mut spans = tokens.to_token_stream().into_iter().map(|token| token.span());
+    let first = spans.next().unwrap_or_else(Span::call_site);
+    (first, spans.last().unwrap_or(first))
+}
+
+fn wrapped(around: &Around, guarded: TokenStream) -> TokenStream {
+    match around {
+        Around::Nothing => guarded,
+        Around::Block { keywords } if keywords.clone().into_iter().count() == 1 => quote!(#keywords move { #guarded }),
+        Around::Block { keywords } => quote!(#keywords { #guarded }),
+        Around::Call { function, parentheses, inner } => {
+            let mut group = Group::new(parentheses.delimiter(), wrapped(inner, guarded));
+            group.set_span(parentheses.span());
+            quote!(#function #group)
+        }
+        Around::Method { inner, call } => {
+            let inner = wrapped(inner, guarded);
+            quote!(#inner #call)
+        }
+    }
+}
+
+/// `tokens` in the braces of `group`.
+fn braced(group: &Group, tokens: TokenStream) -> TokenTree {
+    let mut braced = Group::new(proc_macro2::Delimiter::Brace, tokens);
+    braced.set_span(group.span());
+    TokenTree::Group(braced)
+}

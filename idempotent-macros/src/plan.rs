@@ -1,0 +1,208 @@
+//! All rules: from what was written to what will be expanded. A plan cannot be wrong, and every mistake in the way to it
+//! is reported at once.
+
+use proc_macro2::{Group, Ident, Span, TokenStream};
+use quote::{ToTokens as _, quote_spanned};
+use syn::{Expr, LitStr, Signature, Type};
+
+use crate::args::Args;
+use crate::duration::{Time, time};
+use crate::errors::Errors;
+use crate::handler::{Handler, Item};
+use crate::keys::keys;
+use crate::options::{self, Options, choice};
+use crate::signature::{self, Around};
+
+/// All that expansion needs to know.
+pub(crate) struct Plan {
+    pub(crate) function: Function,
+    /// `::idempotent_runtime`, or what `crate` says.
+    pub(crate) runtime: TokenStream,
+    pub(crate) prefix: LitStr,
+    pub(crate) keys: Vec<Expr>,
+    pub(crate) ttl: Time,
+    pub(crate) lease: Option<Time>,
+    pub(crate) fingerprint: Vec<Expr>,
+    pub(crate) on_duplicate: OnDuplicate,
+    pub(crate) on_outage: OnOutage,
+    pub(crate) via: Option<Expr>,
+    pub(crate) map_err: Option<Expr>,
+}
+
+/// The function, taken apart for the wrapping.
+pub(crate) struct Function {
+    /// All that stands before the body, as written.
+    pub(crate) head: TokenStream,
+    pub(crate) body: Group,
+    /// `#![…]` at the start of the body.
+    pub(crate) inner_attributes: TokenStream,
+    pub(crate) around: Around,
+    /// The code that runs once, without its braces, and the braces' place.
+    pub(crate) guarded: TokenStream,
+    pub(crate) braces: Group,
+    /// The return type: of the function, or of the future that it returns.
+    pub(crate) reply: Type,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum OnDuplicate {
+    Replay,
+    Skip,
+    Reject,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum OnOutage {
+    Reject,
+    Run,
+}
+
+const ON_DUPLICATE: &[(&str, OnDuplicate)] =
+    &[("replay", OnDuplicate::Replay), ("skip", OnDuplicate::Skip), ("reject", OnDuplicate::Reject)];
+const ON_OUTAGE: &[(&str, OnOutage)] = &[("reject", OnOutage::Reject), ("run", OnOutage::Run)];
+const ON_BUSY: &[(&str, ())] = &[("reject", ())];
+const ON_ERROR: &[(&str, ())] = &[("release", ())];
+
+/// A lease this long is a retry window that went to the wrong option.
+const LONGEST_LEASE: std::time::Duration = std::time::Duration::from_hours(24);
+
+impl Plan {
+    pub(crate) fn new(args: Args, item: Item) -> syn::Result<Self> {
+        let handler = handler(item)?;
+        let parameters = signature::parameters(&handler.signature);
+        let errors = &mut Errors::default();
+        let mut options = Options::new(args, errors);
+
+        let prefix = options.required("prefix", errors, options::prefix);
+        let keys = options.required("keys", errors, keys(&parameters));
+        let ttl = options.required("ttl", errors, time("ttl"));
+        let lease = options.optional("lease", errors, lease);
+        let fingerprint = options.optional("fingerprint", errors, fingerprint(&parameters));
+        let on_duplicate = options.optional("on_duplicate", errors, choice("on_duplicate", ON_DUPLICATE));
+        options.optional("on_busy", errors, choice("on_busy", ON_BUSY));
+        options.optional("on_error", errors, choice("on_error", ON_ERROR));
+        let on_outage = options.optional("on_outage", errors, choice("on_outage", ON_OUTAGE));
+        let via = options.optional("via", errors, |via, _| Some(via));
+        let map_err = options.optional("map_err", errors, options::function("map_err"));
+        let runtime = options.optional("crate", errors, options::crate_path);
+        options.finish(errors);
+
+        let on_duplicate = on_duplicate.unwrap_or(OnDuplicate::Replay);
+        let function = function(handler, on_duplicate, errors);
+
+        let plan = (|| {
+            Some(Self {
+                function: function?,
+                runtime: runtime.map_or_else(|| quote_spanned!(Span::mixed_site()=> ::idempotent_runtime), |path| path.to_token_stream()),
+                prefix: prefix?,
+                keys: keys?,
+                ttl: ttl?,
+                lease,
+                fingerprint: fingerprint.unwrap_or_default(),
+                on_duplicate,
+                on_outage: on_outage.unwrap_or(OnOutage::Reject),
+                via,
+                map_err,
+            })
+        })();
+        std::mem::take(errors).finish(plan)
+    }
+}
+
+/// The function, if the attribute stands on one. Where it does not, the options are nobody's concern yet.
+fn handler(item: Item) -> syn::Result<Handler> {
+    match item {
+        Item::Function(handler) => Ok(*handler),
+        Item::Declaration(signature) => Err(syn::Error::new(
+            signature.ident.span(),
+            "there is no body to run once; put `#[idempotent]` on the implementation",
+        )),
+        Item::Other(keyword) => {
+            let keyword_text = keyword.to_string();
+            let where_to = if keyword_text == "impl" || keyword_text == "trait" { "one of its functions" } else { "a function" };
+            Err(syn::Error::new(keyword.span(), format_args!("`#[idempotent]` goes on {where_to}")))
+        }
+        Item::Unreadable(error) => Err(error),
+    }
+}
+
+fn function(handler: Handler, on_duplicate: OnDuplicate, errors: &mut Errors) -> Option<Function> {
+    let Handler { head, signature, body } = handler;
+    let reply = reply(&signature, on_duplicate, errors)?;
+    let (inner_attributes, rest) = signature::inner_attributes(body.stream());
+    let (around, guarded, braces) = if signature.asyncness.is_some() {
+        (Around::Nothing, rest, body.clone())
+    } else if let Some((around, block)) = signature::block(rest.clone()) {
+        (around, block.stream(), block)
+    } else {
+        let message = "a function that returns a future must be exactly one `async move { … }` or `Box::pin(async move { … })`; move the rest into it, or write an `async fn`";
+        match rest.into_iter().next() {
+            Some(first) => errors.push(first, message),
+            None => errors.push(signature.ident, message),
+        }
+        return None;
+    };
+    Some(Function { head, body, inner_attributes, around, guarded, braces, reply })
+}
+
+/// The return type, with the checks that need no compiler.
+fn reply(signature: &Signature, on_duplicate: OnDuplicate, errors: &mut Errors) -> Option<Type> {
+    let Some(reply) = signature::reply(signature) else {
+        if signature.asyncness.is_some() {
+            errors.push(
+                &signature.ident,
+                "an idempotent function must return a `Result`: an error is how a duplicate learns that it is one; write `-> Result<(), YourError>`",
+            );
+        } else {
+            errors.push(
+                signature.fn_token,
+                "`#[idempotent]` needs an `async fn`, or a function that returns `impl Future<Output = Result<T, E>>`",
+            );
+        }
+        return None;
+    };
+    if let Some(hidden) = signature::impl_trait(&reply) {
+        errors.push(hidden, "an `impl Trait` has no type that a duplicate's value could be read as; name the type");
+        return None;
+    }
+    let (value, _) = signature::sides(&reply);
+    if let (Type::Reference(reference), OnDuplicate::Replay) = (value, on_duplicate) {
+        errors.push(reference, "a reference cannot be recorded; return an owned value");
+        return None;
+    }
+    Some(reply)
+}
+
+fn lease(value: Expr, errors: &mut Errors) -> Option<Time> {
+    let written = value.clone();
+    let lease = time("lease")(value, errors)?;
+    if matches!(lease, Time::Fixed(lease) if lease > LONGEST_LEASE) {
+        errors.push(
+            written,
+            "`lease` is how long a crashed run keeps its key, and is renewed while the handler runs; it can be a day at most. How long duplicates are recognised is `ttl`",
+        );
+        return None;
+    }
+    Some(lease)
+}
+
+/// `fingerprint`: one expression or a list.
+fn fingerprint(parameters: &[Ident]) -> impl FnOnce(Expr, &mut Errors) -> Option<Vec<Expr>> {
+    move |value, errors| {
+        let parts: Vec<Expr> = match value {
+            Expr::Array(list) if list.elems.is_empty() => {
+                errors.push(list, "`fingerprint` is empty; list what must not differ between two calls with one key, or leave it out");
+                return None;
+            }
+            Expr::Array(list) => list.elems.into_iter().map(options::peeled).collect(),
+            single => vec![single],
+        };
+        for part in &parts {
+            let tokens = part.to_token_stream();
+            if !matches!(part, Expr::Macro(_)) && !options::mentions(tokens.clone(), parameters) {
+                errors.push(tokens, "this uses no parameter, so it never differs between two calls");
+            }
+        }
+        Some(parts)
+    }
+}
