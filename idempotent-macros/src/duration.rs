@@ -6,16 +6,19 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use proc_macro2::{Ident, Literal, TokenStream, TokenTree};
+use quote::ToTokens as _;
 use syn::{Expr, ExprLit, Lit};
 
 use crate::errors::Errors;
+use crate::options::Given;
 
 /// A duration of the attribute.
 pub(crate) enum Time {
     /// Known now.
     Fixed(Duration),
-    /// Of the type `Duration`, evaluated in every call.
-    PerCall(Expr),
+    /// Of the type `Duration`, evaluated in every call; under the option's name as written, for rustc's messages.
+    PerCall(Given),
 }
 
 /// Units from large to small, in milliseconds.
@@ -25,34 +28,35 @@ const UNITS: &[(&str, u64)] =
 /// Longer than any retry window; far from what a store's clock can hold.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 
+/// Shorter than this, a store's clock and a round trip cannot tell live from lapsed.
+const SHORTEST: Duration = Duration::from_millis(10);
+
 const EXAMPLES: &str = "write a duration such as `30s`, `24h` or `1h30m`";
+const OR_NAME_ONE: &str = "or a constant, a field or a call of type `Duration`";
 
 /// An option that is a duration.
-pub(crate) fn time(name: &'static str) -> impl FnOnce(Expr, &mut Errors) -> Option<Time> {
-    move |value, errors| match value {
-        Expr::Lit(literal) => fixed(name, &literal, errors).map(Time::Fixed),
+pub(crate) fn time(given: Given, errors: &mut Errors) -> Option<Time> {
+    match &given.value {
+        Expr::Lit(literal) => fixed(&given.name, literal, errors).map(Time::Fixed),
         Expr::Path(_) | Expr::Field(_) | Expr::Call(_) | Expr::MethodCall(_) | Expr::Block(_) => {
-            per_call(value, errors).map(Time::PerCall)
+            no_literals_inside(&given.value, errors).then_some(Time::PerCall(given))
         }
         other => {
-            let message = format!(
-                "`{name}` cannot be computed here; {EXAMPLES}, or name a constant, a field or a function of type `Duration`"
-            );
-            errors.push(other, message);
+            errors.push(other, format_args!("`{}` cannot be computed here; {EXAMPLES}, {OR_NAME_ONE}", given.name));
             None
         }
     }
 }
 
-fn fixed(name: &str, literal: &ExprLit, errors: &mut Errors) -> Option<Duration> {
+fn fixed(name: &Ident, literal: &ExprLit, errors: &mut Errors) -> Option<Duration> {
     let parsed = match &literal.lit {
         Lit::Int(number) => parse(&number.to_string()),
         Lit::Float(number) => parse(&number.to_string()),
         Lit::Str(string) => parse(&string.value()),
-        _ => Err(format!("`{name}` is no duration; {EXAMPLES}")),
+        _ => Err(format!("this is no duration; {EXAMPLES}")),
     };
     let message = match parsed {
-        Ok(duration) if duration.is_zero() => format!("`{name}` must be longer than zero"),
+        Ok(duration) if duration < SHORTEST => format!("`{name}` must be at least `10ms`"),
         Ok(duration) if duration > LONGEST => format!("`{name}` cannot be longer than a hundred years"),
         Ok(duration) => return Some(duration),
         Err(message) => message,
@@ -62,28 +66,29 @@ fn fixed(name: &str, literal: &ExprLit, errors: &mut Errors) -> Option<Duration>
 }
 
 /// Inside an expression `24h` would reach rustc, whose message knows nothing of durations.
-fn per_call(value: Expr, errors: &mut Errors) -> Option<Expr> {
-    let literals = duration_literals(quote::ToTokens::to_token_stream(&value));
+fn no_literals_inside(value: &Expr, errors: &mut Errors) -> bool {
+    let literals = duration_literals(value.to_token_stream());
     for literal in &literals {
         let text = literal.to_string();
-        let instead = parse(&text).map_or_else(|_| "a `Duration`".to_owned(), |duration| format!("`{}`", rust(duration)));
+        let instead =
+            parse(&text).map_or_else(|_| "a `Duration`".to_owned(), |duration| format!("`{}`", rust(duration)));
         errors.push(literal, format_args!("`{text}` can only stand alone; write {instead}"));
     }
-    literals.is_empty().then_some(value)
+    literals.is_empty()
 }
 
-fn duration_literals(tokens: proc_macro2::TokenStream) -> Vec<proc_macro2::Literal> {
+fn duration_literals(tokens: TokenStream) -> Vec<Literal> {
     tokens
         .into_iter()
         .flat_map(|token| match token {
-            proc_macro2::TokenTree::Group(group) => duration_literals(group.stream()),
-            proc_macro2::TokenTree::Literal(literal) if has_unit(&literal) => vec![literal],
+            TokenTree::Group(group) => duration_literals(group.stream()),
+            TokenTree::Literal(literal) if has_unit(&literal) => vec![literal],
             _ => Vec::new(),
         })
         .collect()
 }
 
-fn has_unit(literal: &proc_macro2::Literal) -> bool {
+fn has_unit(literal: &Literal) -> bool {
     match Lit::new(literal.clone()) {
         Lit::Int(number) => !number.suffix().is_empty() && !is_rust_suffix(number.suffix()),
         _ => false,
@@ -158,7 +163,9 @@ fn next_part<'a>(text: &str, rest: &'a str) -> Result<((u64, usize), &'a str), S
 fn wrong_unit(text: &str, digits: &str, unit: &str, rust_suffix: bool) -> String {
     if unit.is_empty() || rust_suffix {
         if digits.len() == text.len() || rust_suffix {
-            return format!("`{text}` has no unit; write `{digits}s` for seconds, `{digits}m` for minutes or `{digits}h` for hours");
+            return format!(
+                "`{text}` has no unit; write `{digits}s` for seconds, `{digits}m` for minutes or `{digits}h` for hours"
+            );
         }
         return format!("the `{digits}` in `{text}` has no unit; write `{text}m`, for example");
     }
@@ -218,7 +225,8 @@ fn in_order(text: &str, parts: &[(u64, usize)]) -> Result<(), String> {
     if parts.is_sorted_by(|before, after| before.1 < after.1) {
         return Ok(());
     }
-    let instead = total(parts).filter(|&total| total > 0).map_or(String::new(), |total| format!("; write `{}`", spelled(total)));
+    let instead =
+        total(parts).filter(|&total| total > 0).map_or(String::new(), |total| format!("; write `{}`", spelled(total)));
     Err(format!("the units of `{text}` do not go from large to small{instead}"))
 }
 

@@ -7,11 +7,12 @@
 
 use std::time::Duration;
 
-use proc_macro2::{Group, Literal, Span, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, LitStr};
 
 use crate::duration::{Time, grouped};
+use crate::options::Given;
 use crate::plan::{Function, OnDuplicate, OnOutage, Plan};
 use crate::signature::{self, Around};
 use crate::text::text;
@@ -58,8 +59,8 @@ fn guarded(plan: &Plan) -> TokenStream {
             let parts = plan.fingerprint.iter().map(borrowed);
             quote_spanned!(mixed=> .fingerprint(&[#(#parts),*]))
         }),
-        per_call(&plan.ttl).map(|ttl| quote_spanned!(mixed=> .ttl(#ttl))),
-        plan.lease.as_ref().and_then(per_call).map(|lease| quote_spanned!(mixed=> .lease(#lease))),
+        per_call(Some(&plan.ttl)),
+        per_call(plan.lease.as_ref()),
     ];
     let builders = builders.iter().flatten();
     let block = braced(
@@ -117,37 +118,64 @@ fn description(plan: &Plan) -> TokenStream {
 
 /// What is done with the value: rustc checks `T` here.
 fn value(plan: &Plan) -> TokenStream {
-    let mixed = Span::mixed_site();
-    let private = private(plan);
-    let (value, _) = signature::sides(&plan.function.reply);
+    let reply = &plan.function.reply;
+    let (value, _) = signature::sides(reply);
     match plan.on_duplicate {
-        OnDuplicate::Replay => located(quote_spanned!(mixed=> #private::value()), value),
-        OnDuplicate::Skip => located(quote_spanned!(mixed=> #private::skipped()), value),
-        OnDuplicate::Reject => located(quote_spanned!(mixed=> #private::unrecorded()), &plan.function.reply),
+        OnDuplicate::Replay => located(plan, "value", value),
+        OnDuplicate::Skip => located(plan, "skipped", value),
+        OnDuplicate::Reject => located(plan, "unrecorded", reply),
     }
 }
 
 /// How the runtime's errors become the function's: rustc checks `E` here.
 fn error(plan: &Plan) -> TokenStream {
     let mixed = Span::mixed_site();
-    let private = private(plan);
     let (_, error) = signature::sides(&plan.function.reply);
     match &plan.map_err {
-        None => located(quote_spanned!(mixed=> #private::error()), error),
-        Some(map) => quote_spanned!(mixed=> #private::error_with(|error| #private::failed(error, #map))),
+        None => located(plan, "error", error),
+        Some(Given { name, value }) => {
+            let private = private(plan);
+            let map_err = path_at(plan, name, name.span());
+            quote_spanned!(mixed=> #private::error_with(|error| #map_err(error, #value)))
+        }
     }
 }
 
 fn private(plan: &Plan) -> TokenStream {
-    let runtime = &plan.runtime;
-    quote_spanned!(Span::mixed_site()=> #runtime::__private)
+    let mixed = Span::mixed_site();
+    match &plan.runtime {
+        Some(path) => quote_spanned!(mixed=> #path::__private),
+        None => quote_spanned!(mixed=> ::idempotent_runtime::__private),
+    }
 }
 
-fn per_call(time: &Time) -> Option<&Expr> {
-    match time {
-        Time::Fixed(_) => None,
-        Time::PerCall(expr) => Some(expr),
+/// The path to `name` in the private module as if the user had written it at `place`.
+fn path_at(plan: &Plan, name: &Ident, place: Span) -> TokenStream {
+    match &plan.runtime {
+        // Where it stands changes, not how it resolves: `crate = $crate` keeps its meaning.
+        Some(path) => {
+            let path = path.to_token_stream().into_iter().map(|mut token| {
+                token.set_span(token.span().located_at(place));
+                token
+            });
+            quote_spanned!(place=> #(#path)*::__private::#name)
+        }
+        None => quote_spanned!(place=> ::idempotent_runtime::__private::#name),
     }
+}
+
+/// A call of `name()` in the private module as if the user had written it at `place`: rustc's message then speaks of
+/// nothing else.
+fn located(plan: &Plan, name: &str, place: &impl ToTokens) -> TokenStream {
+    let (first, last) = ends(place);
+    let path = path_at(plan, &Ident::new(name, last), first);
+    quote_spanned!(last=> #path())
+}
+
+/// `.ttl(self.ttl)`: the user's own word for the option is the method's name, so that a wrong type is reported there.
+fn per_call(time: Option<&Time>) -> Option<TokenStream> {
+    let Some(Time::PerCall(Given { name, value })) = time else { return None };
+    Some(quote_spanned!(Span::mixed_site()=> .#name(#value)))
 }
 
 fn duration(duration: Duration) -> TokenStream {
@@ -169,22 +197,6 @@ fn borrowed(expr: &Expr) -> TokenStream {
         .into_iter()
         .map(|(mut token, span)| {
             token.set_span(Span::mixed_site().located_at(span));
-            token
-        })
-        .collect()
-}
-
-/// `call` as if it stood where `place` stands.
-fn located(call: TokenStream, place: &impl ToTokens) -> TokenStream {
-    let (first, last) = ends(place);
-    let tokens: Vec<TokenTree> = call.into_iter().collect();
-    let end = tokens.len() - 2;
-    tokens
-        .into_iter()
-        .enumerate()
-        .map(|(at, mut token)| {
-            // Where it stands changes, not how it resolves: `crate = $crate` keeps its meaning.
-            token.set_span(token.span().located_at(if at < end { first } else { last }));
             token
         })
         .collect()

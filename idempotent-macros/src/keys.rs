@@ -8,7 +8,7 @@ use quote::ToTokens as _;
 use syn::{Expr, ExprLit, ExprPath, Lit, UnOp};
 
 use crate::errors::Errors;
-use crate::options::{mentions, peeled};
+use crate::options::{Given, mentions, peeled};
 use crate::suggest;
 use crate::text::text;
 
@@ -16,8 +16,8 @@ const COMPUTE_IT: &str =
     "a key part is a parameter, a field or a call; compute it in a function and write `my_function(&parameter)`";
 
 /// `keys`: the parts, or the reasons why some are none.
-pub(crate) fn keys(parameters: &[Ident]) -> impl FnOnce(Expr, &mut Errors) -> Option<Vec<Expr>> {
-    move |value, errors| {
+pub(crate) fn keys(parameters: &[Ident]) -> impl FnOnce(Given, &mut Errors) -> Option<Vec<Expr>> {
+    move |Given { value, .. }, errors| {
         let list = match value {
             Expr::Array(list) => list,
             other => {

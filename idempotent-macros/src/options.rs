@@ -24,6 +24,12 @@ const OPTIONS: &[(&str, &str)] = &[
     ("crate", "crate = my_crate::idempotent_runtime"),
 ];
 
+/// An option that was given, with its value freed of what does not matter.
+pub(crate) struct Given {
+    pub(crate) name: Ident,
+    pub(crate) value: Expr,
+}
+
 /// The options given. The plan takes them out one by one.
 pub(crate) struct Options {
     entries: Vec<Entry>,
@@ -52,12 +58,12 @@ impl Options {
         &mut self,
         name: &'static str,
         errors: &mut Errors,
-        read: impl FnOnce(Expr, &mut Errors) -> Option<T>,
+        read: impl FnOnce(Given, &mut Errors) -> Option<T>,
     ) -> Option<T> {
         let at = self.entries.iter().position(|entry| entry.name == name)?;
         let entry = self.entries.swap_remove(at);
         match entry.value {
-            Some(value) => read(peeled(value), errors),
+            Some(value) => read(Given { name: entry.name, value: peeled(value) }, errors),
             None => {
                 let example = example(name).unwrap_or(name);
                 errors.push(entry.name, format_args!("`{name}` needs a value, such as `{example}`"));
@@ -71,7 +77,7 @@ impl Options {
         &mut self,
         name: &'static str,
         errors: &mut Errors,
-        read: impl FnOnce(Expr, &mut Errors) -> Option<T>,
+        read: impl FnOnce(Given, &mut Errors) -> Option<T>,
     ) -> Option<T> {
         if !self.entries.iter().any(|entry| entry.name == name) {
             self.missing.push(name);
@@ -114,23 +120,19 @@ pub(crate) fn peeled(value: Expr) -> Expr {
 }
 
 /// One of a few words.
-pub(crate) fn choice<T: Copy>(
-    name: &'static str,
-    choices: &[(&'static str, T)],
-) -> impl FnOnce(Expr, &mut Errors) -> Option<T> {
-    move |value, errors| {
-        let written = match &value {
-            Expr::Lit(ExprLit { lit: Lit::Str(word), .. }) => word.value(),
-            value => text(value),
+pub(crate) fn choice<T: Copy>(choices: &[(&'static str, T)]) -> impl FnOnce(Given, &mut Errors) -> Option<T> {
+    move |Given { name, value }, errors| {
+        let (written, quoted) = match &value {
+            Expr::Lit(ExprLit { lit: Lit::Str(word), .. }) => (word.value(), true),
+            value => (text(value), false),
         };
-        let quoted = matches!(value, Expr::Lit(_));
         let words = || choices.iter().map(|&(word, _)| word);
-        let chosen = choices.iter().find(|&&(word, _)| word == written).map(|&(_, choice)| choice);
+        let chosen = choices.iter().find(|&&(word, _)| word == written);
         let message = match (chosen, suggest::nearest(&written, words())) {
-            (Some(choice), _) if !quoted => return Some(choice),
+            (Some(&(_, choice)), _) if !quoted => return Some(choice),
             (Some(_), _) => format!("`{name}` is a word, not a string; write `{name} = {written}`"),
             (None, Some(nearest)) => format!("`{name}` cannot be `{written}`; did you mean `{nearest}`?"),
-            (None, None) => format!("`{name}` cannot be `{written}`; it is {}", suggest::list(words(), "or")),
+            (None, None) => format!("`{name}` cannot be `{written}`; it can be {}", suggest::list(words(), "or")),
         };
         errors.push(value, message);
         None
@@ -138,7 +140,7 @@ pub(crate) fn choice<T: Copy>(
 }
 
 /// `prefix`: a string literal of characters that need no escaping in a key.
-pub(crate) fn prefix(value: Expr, errors: &mut Errors) -> Option<LitStr> {
+pub(crate) fn prefix(Given { value, .. }: Given, errors: &mut Errors) -> Option<LitStr> {
     let Expr::Lit(ExprLit { lit: Lit::Str(literal), .. }) = &value else {
         errors.push(value, "`prefix` is a string literal, such as `\"order:consume\"`");
         return None;
@@ -153,7 +155,8 @@ pub(crate) fn prefix(value: Expr, errors: &mut Errors) -> Option<LitStr> {
             errors.push(literal, "`prefix` is the same for every call; what differs goes into `keys`");
         }
         Some(char) => {
-            let message = format!("`prefix` cannot contain {char:?}; it is made of letters, digits and `_` `.` `:` `/` `-`");
+            let message =
+                format!("`prefix` cannot contain {char:?}; it is made of letters, digits and `_` `.` `:` `/` `-`");
             errors.push(literal, message);
         }
         None => return Some(literal.clone()),
@@ -161,24 +164,25 @@ pub(crate) fn prefix(value: Expr, errors: &mut Errors) -> Option<LitStr> {
     None
 }
 
-/// `map_err`: a function by its path, or a closure that captures nothing.
-pub(crate) fn function(name: &'static str) -> impl FnOnce(Expr, &mut Errors) -> Option<Expr> {
-    move |value, errors| match value {
-        Expr::Path(_) | Expr::Closure(_) => Some(value),
+/// A function by its path, or a closure that captures nothing.
+pub(crate) fn function(given: Given, errors: &mut Errors) -> Option<Given> {
+    let name = &given.name;
+    let message = match &given.value {
+        Expr::Path(_) | Expr::Closure(_) => return Some(given),
         Expr::Call(call) => {
-            let function = text(&call.func);
-            errors.push(call, format_args!("`{name}` takes the function itself; write `{name} = {function}`"));
-            None
+            format!("`{name}` takes the function itself, not what it gives; write `{name} = {}`", text(&call.func))
         }
-        other => {
-            errors.push(other, format_args!("`{name}` takes the path of a function"));
-            None
+        Expr::Lit(ExprLit { lit: Lit::Str(path), .. }) => {
+            format!("`{name}` takes a path, not a string; write `{name} = {}`", path.value())
         }
-    }
+        _ => format!("`{name}` takes the path of a function"),
+    };
+    errors.push(&given.value, message);
+    None
 }
 
 /// `crate`: the path of the runtime crate.
-pub(crate) fn crate_path(value: Expr, errors: &mut Errors) -> Option<Path> {
+pub(crate) fn crate_path(Given { value, .. }: Given, errors: &mut Errors) -> Option<Path> {
     match value {
         Expr::Path(syn::ExprPath { qself: None, path, .. }) => Some(path),
         Expr::Lit(ExprLit { lit: Lit::Str(literal), .. }) => {

@@ -1,23 +1,23 @@
 //! All rules: from what was written to what will be expanded. A plan cannot be wrong, and every mistake in the way to it
 //! is reported at once.
 
-use proc_macro2::{Group, Ident, Span, TokenStream};
-use quote::{ToTokens as _, quote_spanned};
-use syn::{Expr, LitStr, Signature, Type};
+use proc_macro2::{Group, Ident, TokenStream};
+use quote::ToTokens as _;
+use syn::{Expr, LitStr, Path, Signature, Type};
 
 use crate::args::Args;
 use crate::duration::{Time, time};
 use crate::errors::Errors;
 use crate::handler::{Handler, Item};
 use crate::keys::keys;
-use crate::options::{self, Options, choice};
+use crate::options::{self, Given, Options, choice};
 use crate::signature::{self, Around};
 
 /// All that expansion needs to know.
 pub(crate) struct Plan {
     pub(crate) function: Function,
-    /// `::idempotent_runtime`, or what `crate` says.
-    pub(crate) runtime: TokenStream,
+    /// What `crate` says; `::idempotent_runtime` where it says nothing.
+    pub(crate) runtime: Option<Path>,
     pub(crate) prefix: LitStr,
     pub(crate) keys: Vec<Expr>,
     pub(crate) ttl: Time,
@@ -26,7 +26,7 @@ pub(crate) struct Plan {
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) on_outage: OnOutage,
     pub(crate) via: Option<Expr>,
-    pub(crate) map_err: Option<Expr>,
+    pub(crate) map_err: Option<Given>,
 }
 
 /// The function, taken apart for the wrapping.
@@ -75,15 +75,15 @@ impl Plan {
 
         let prefix = options.required("prefix", errors, options::prefix);
         let keys = options.required("keys", errors, keys(&parameters));
-        let ttl = options.required("ttl", errors, time("ttl"));
+        let ttl = options.required("ttl", errors, time);
         let lease = options.optional("lease", errors, lease);
         let fingerprint = options.optional("fingerprint", errors, fingerprint(&parameters));
-        let on_duplicate = options.optional("on_duplicate", errors, choice("on_duplicate", ON_DUPLICATE));
-        options.optional("on_busy", errors, choice("on_busy", ON_BUSY));
-        options.optional("on_error", errors, choice("on_error", ON_ERROR));
-        let on_outage = options.optional("on_outage", errors, choice("on_outage", ON_OUTAGE));
-        let via = options.optional("via", errors, |via, _| Some(via));
-        let map_err = options.optional("map_err", errors, options::function("map_err"));
+        let on_duplicate = options.optional("on_duplicate", errors, choice(ON_DUPLICATE));
+        options.optional("on_busy", errors, choice(ON_BUSY));
+        options.optional("on_error", errors, choice(ON_ERROR));
+        let on_outage = options.optional("on_outage", errors, choice(ON_OUTAGE));
+        let via = options.optional("via", errors, |via, _| Some(via.value));
+        let map_err = options.optional("map_err", errors, options::function);
         let runtime = options.optional("crate", errors, options::crate_path);
         options.finish(errors);
 
@@ -93,7 +93,7 @@ impl Plan {
         let plan = (|| {
             Some(Self {
                 function: function?,
-                runtime: runtime.map_or_else(|| quote_spanned!(Span::mixed_site()=> ::idempotent_runtime), |path| path.to_token_stream()),
+                runtime,
                 prefix: prefix?,
                 keys: keys?,
                 ttl: ttl?,
@@ -119,7 +119,8 @@ fn handler(item: Item) -> syn::Result<Handler> {
         )),
         Item::Other(keyword) => {
             let keyword_text = keyword.to_string();
-            let where_to = if keyword_text == "impl" || keyword_text == "trait" { "one of its functions" } else { "a function" };
+            let where_to =
+                if keyword_text == "impl" || keyword_text == "trait" { "one of its functions" } else { "a function" };
             Err(syn::Error::new(keyword.span(), format_args!("`#[idempotent]` goes on {where_to}")))
         }
         Item::Unreadable(error) => Err(error),
@@ -173,9 +174,9 @@ fn reply(signature: &Signature, on_duplicate: OnDuplicate, errors: &mut Errors) 
     Some(reply)
 }
 
-fn lease(value: Expr, errors: &mut Errors) -> Option<Time> {
-    let written = value.clone();
-    let lease = time("lease")(value, errors)?;
+fn lease(given: Given, errors: &mut Errors) -> Option<Time> {
+    let written = given.value.clone();
+    let lease = time(given, errors)?;
     if matches!(lease, Time::Fixed(lease) if lease > LONGEST_LEASE) {
         errors.push(
             written,
@@ -187,11 +188,14 @@ fn lease(value: Expr, errors: &mut Errors) -> Option<Time> {
 }
 
 /// `fingerprint`: one expression or a list.
-fn fingerprint(parameters: &[Ident]) -> impl FnOnce(Expr, &mut Errors) -> Option<Vec<Expr>> {
-    move |value, errors| {
+fn fingerprint(parameters: &[Ident]) -> impl FnOnce(Given, &mut Errors) -> Option<Vec<Expr>> {
+    move |Given { value, .. }, errors| {
         let parts: Vec<Expr> = match value {
             Expr::Array(list) if list.elems.is_empty() => {
-                errors.push(list, "`fingerprint` is empty; list what must not differ between two calls with one key, or leave it out");
+                errors.push(
+                    list,
+                    "`fingerprint` is empty; list what must not differ between two calls with one key, or leave it out",
+                );
                 return None;
             }
             Expr::Array(list) => list.elems.into_iter().map(options::peeled).collect(),

@@ -87,6 +87,14 @@ struct Recorded<R> {
     decode: fn(&mut dyn Deserializer<'_>) -> Result<R, erased_serde::Error>,
 }
 
+impl<R> Clone for Recorded<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Recorded<R> {}
+
 /// What the guard may do with the value of a reply. Without bounds: [`value`], [`skipped`] and [`unrecorded`] have
 /// checked them.
 pub struct ValueOps<R> {
@@ -120,6 +128,14 @@ impl<R> ValueOps<R> {
     }
 }
 
+impl<R> Clone for ValueOps<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for ValueOps<R> {}
+
 /// How the guard turns the runtime's errors into the handler's. Without bounds: [`error`] and [`error_with`] have
 /// checked them.
 pub struct ErrorOps<R> {
@@ -133,6 +149,14 @@ impl<R> ErrorOps<R> {
         (self.from)(error)
     }
 }
+
+impl<R> Clone for ErrorOps<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for ErrorOps<R> {}
 
 /// `on_duplicate = replay`: the value is recorded, and read back for duplicates.
 #[must_use]
@@ -178,7 +202,7 @@ where
     ErrorOps { from: |error| R::from_error(error.into()) }
 }
 
-/// `map_err = path`: expanded code gives `|error| failed(error, path)`.
+/// `map_err = path`: expanded code gives `|error| map_err(error, path)`.
 #[must_use]
 pub fn error_with<R>(from: fn(Error) -> R) -> ErrorOps<R> {
     ErrorOps { from }
@@ -186,8 +210,8 @@ pub fn error_with<R>(from: fn(Error) -> R) -> ErrorOps<R> {
 
 /// The error of a handler with `map_err = map`. A function of its own, so that a `map` of another signature is reported
 /// as two function types under the user's path.
-pub fn failed<R: Reply>(error: Error, map: fn(Error) -> R::Error) -> R {
-    R::from_error(map(error))
+pub fn map_err<T, E>(error: Error, map: fn(Error) -> E) -> Result<T, E> {
+    Err(map(error))
 }
 
 /// Never called: `if false { return never::<R>(); }` gives the guarded block its type, so that `?` and `return` convert
