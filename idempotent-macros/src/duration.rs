@@ -26,7 +26,7 @@ const UNITS: &[(&str, u64)] =
     &[("w", 604_800_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 
 /// Longer than any retry window; far from what a store's clock can hold.
-const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+const LONGEST: Duration = Duration::from_hours(100 * 365 * 24);
 
 /// Shorter than this, a store's clock and a round trip cannot tell live from lapsed.
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -100,12 +100,19 @@ fn is_rust_suffix(suffix: &str) -> bool {
     digits.len() + 1 == suffix.len() && matches!(digits, "8" | "16" | "32" | "64" | "128" | "size")
 }
 
-/// `Duration::from_secs(86_400)`, for a message.
+/// `Duration::from_hours(24)`, for a message.
 fn rust(duration: Duration) -> String {
-    match duration.subsec_millis() {
-        0 => format!("Duration::from_secs({})", grouped(u128::from(duration.as_secs()))),
-        _ => format!("Duration::from_millis({})", grouped(duration.as_millis())),
-    }
+    let (function, number) = in_largest_unit(duration);
+    format!("Duration::{function}({})", grouped(number))
+}
+
+/// The function of `Duration` that says it best, and its argument.
+pub(crate) fn in_largest_unit(duration: Duration) -> (&'static str, u128) {
+    let milliseconds = duration.as_millis();
+    [("from_hours", 3_600_000), ("from_mins", 60_000), ("from_secs", 1000)]
+        .into_iter()
+        .find(|&(_, length)| milliseconds.is_multiple_of(length))
+        .map_or(("from_millis", milliseconds), |(function, length)| (function, milliseconds / length))
 }
 
 /// `86_400`: digits in groups of three.

@@ -11,7 +11,7 @@ use proc_macro2::{Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, LitStr};
 
-use crate::duration::{Time, grouped};
+use crate::duration::{Time, grouped, in_largest_unit};
 use crate::options::Given;
 use crate::plan::{Function, OnDuplicate, OnOutage, Plan};
 use crate::signature::{self, Around};
@@ -25,7 +25,7 @@ use crate::text::text;
 // Output (`private` stands for `::idempotent_runtime::__private`):
 //     async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
 //         let call = private::call::<Result<Receipt, OrderError>>(
-//             const { &private::Handler::new("order:consume", &["message.order_id"], private::Ttl::For(…)) },
+//             const { &private::Handler::new("order:consume", &["message.order_id"], private::Ttl::For(Duration::from_hours(24))) },
 //             &private::Ambient,
 //             &[&(message.order_id)],
 //             private::value(),
@@ -143,25 +143,23 @@ fn error(plan: &Plan) -> TokenStream {
 
 fn private(plan: &Plan) -> TokenStream {
     let mixed = Span::mixed_site();
-    match &plan.runtime {
-        Some(path) => quote_spanned!(mixed=> #path::__private),
-        None => quote_spanned!(mixed=> ::idempotent_runtime::__private),
-    }
+    plan.runtime.as_ref().map_or_else(
+        || quote_spanned!(mixed=> ::idempotent_runtime::__private),
+        |path| quote_spanned!(mixed=> #path::__private),
+    )
 }
 
 /// The path to `name` in the private module as if the user had written it at `place`.
 fn path_at(plan: &Plan, name: &Ident, place: Span) -> TokenStream {
-    match &plan.runtime {
-        // Where it stands changes, not how it resolves: `crate = $crate` keeps its meaning.
-        Some(path) => {
-            let path = path.to_token_stream().into_iter().map(|mut token| {
-                token.set_span(token.span().located_at(place));
-                token
-            });
-            quote_spanned!(place=> #(#path)*::__private::#name)
-        }
-        None => quote_spanned!(place=> ::idempotent_runtime::__private::#name),
-    }
+    let Some(path) = &plan.runtime else {
+        return quote_spanned!(place=> ::idempotent_runtime::__private::#name);
+    };
+    // Where it stands changes, not how it resolves: `crate = $crate` keeps its meaning.
+    let path = path.to_token_stream().into_iter().map(|mut token| {
+        token.set_span(token.span().located_at(place));
+        token
+    });
+    quote_spanned!(place=> #(#path)*::__private::#name)
 }
 
 /// A call of `name()` in the private module as if the user had written it at `place`: rustc's message then speaks of
@@ -179,13 +177,10 @@ fn per_call(time: Option<&Time>) -> Option<TokenStream> {
 }
 
 fn duration(duration: Duration) -> TokenStream {
-    let mixed = Span::mixed_site();
-    let (number, function) = match duration.subsec_millis() {
-        0 => (u128::from(duration.as_secs()), quote_spanned!(mixed=> from_secs)),
-        _ => (duration.as_millis(), quote_spanned!(mixed=> from_millis)),
-    };
+    let (function, number) = in_largest_unit(duration);
+    let function = Ident::new(function, Span::mixed_site());
     let number = grouped(number).parse::<Literal>().expect("digits and underscores are a literal");
-    quote_spanned!(mixed=> ::core::time::Duration::#function(#number))
+    quote_spanned!(Span::mixed_site()=> ::core::time::Duration::#function(#number))
 }
 
 /// `&(expr)`, so that what rustc says of the coercion stands under the whole expression.

@@ -62,14 +62,12 @@ impl Options {
     ) -> Option<T> {
         let at = self.entries.iter().position(|entry| entry.name == name)?;
         let entry = self.entries.swap_remove(at);
-        match entry.value {
-            Some(value) => read(Given { name: entry.name, value: peeled(value) }, errors),
-            None => {
-                let example = example(name).unwrap_or(name);
-                errors.push(entry.name, format_args!("`{name}` needs a value, such as `{example}`"));
-                None
-            }
-        }
+        let Some(value) = entry.value else {
+            let example = example(name).unwrap_or(name);
+            errors.push(entry.name, format_args!("`{name}` needs a value, such as `{example}`"));
+            return None;
+        };
+        read(Given { name: entry.name, value: peeled(value) }, errors)
     }
 
     /// As [`optional`](Self::optional), for an option that must be there.

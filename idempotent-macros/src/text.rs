@@ -14,35 +14,46 @@ pub(crate) fn text(tokens: impl ToTokens) -> String {
 
 fn write(tokens: TokenStream, text: &mut String) {
     let mut glue = true;
+    let mut in_closure_arguments = false;
     for token in tokens {
-        if !glue && wants_space(&token, text) {
+        let closes_arguments = in_closure_arguments && is(&token, "|");
+        if !glue && !closes_arguments && wants_space(&token, text) {
             text.push(' ');
         }
-        glue = false;
+        in_closure_arguments ^= is(&token, "|");
         match token {
             TokenTree::Group(group) => {
                 let (open, close) = delimiters(group.delimiter());
                 text.push_str(open);
                 write(group.stream(), text);
                 text.push_str(close);
+                glue = false;
             }
             TokenTree::Punct(punct) => {
                 text.push(punct.as_char());
-                glue = punct.spacing() == Spacing::Joint || "&*!.:'<".contains(punct.as_char());
+                let opens_arguments = in_closure_arguments && punct.as_char() == '|';
+                glue = opens_arguments || punct.spacing() == Spacing::Joint || "&*!.:'<".contains(punct.as_char());
             }
-            other => text.push_str(&other.to_string()),
+            other => {
+                text.push_str(&other.to_string());
+                glue = false;
+            }
         }
     }
 }
 
 fn wants_space(token: &TokenTree, before: &str) -> bool {
     match token {
-        TokenTree::Punct(punct) => !".,;:?<>!".contains(punct.as_char()),
+        TokenTree::Punct(_) => !is(token, ".,;:?<>!"),
         TokenTree::Group(group) => {
             matches!(group.delimiter(), Delimiter::Brace) || before.ends_with([',', '=', '|', '+', '-', '/'])
         }
         TokenTree::Ident(_) | TokenTree::Literal(_) => true,
     }
+}
+
+fn is(token: &TokenTree, one_of: &str) -> bool {
+    matches!(token, TokenTree::Punct(punct) if one_of.contains(punct.as_char()))
 }
 
 fn delimiters(delimiter: Delimiter) -> (&'static str, &'static str) {
