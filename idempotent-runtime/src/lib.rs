@@ -30,10 +30,13 @@ pub use claim::{Claim, current};
 pub use codec::{Codec, Json, ResultRef, ResultSlot};
 pub use error::{Error, ErrorKind};
 pub use fingerprint::Fingerprint;
-pub use idempotency::{Builder, CallBuilder, Idempotency, Via, installed};
+pub use idempotency::{
+    Builder, CallBuilder, Existing, Idempotency, Question, Replies, Unasked, Verify, Via, installed,
+};
+pub use idempotent_macros::idempotent;
 pub use key::{Key, KeyPart, KeyParts, MissingPart};
 pub use outcome::{Disposition, Outcome, OutcomeKind, WithOutcome, with_outcome};
-pub use policy::{OnDuplicate, OnOutage};
+pub use policy::{OnBusy, OnCrash, OnDuplicate, OnError, OnLost, OnOutage};
 pub use record::{CodecTag, Completed, Encoded, NoResult, Recorded};
 pub use store::{MemoryStore, Store, StoreError};
 pub use token::{Token, TokenText};

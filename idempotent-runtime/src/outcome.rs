@@ -28,6 +28,8 @@ pub struct Outcome {
 pub enum OutcomeKind {
     /// The handler ran and its result is recorded (or, if the store would not take it, still being recorded).
     Executed,
+    /// The handler's `existing` found the effect there already; its value is recorded, the handler did not run.
+    Existing,
     /// A duplicate got the recorded value.
     Replayed,
     /// A duplicate got the default value (`on_duplicate = skip`).
@@ -112,6 +114,7 @@ impl Outcome {
     pub fn as_str(&self) -> &'static str {
         match self.kind {
             OutcomeKind::Executed => "executed",
+            OutcomeKind::Existing => "existing",
             OutcomeKind::Replayed => "replayed",
             OutcomeKind::Skipped => "skipped",
             OutcomeKind::Lost => "lost",
@@ -127,7 +130,7 @@ impl Outcome {
     ///
     /// | outcome | disposition |
     /// |---|---|
-    /// | executed, replayed, skipped, lost; duplicate, result unavailable | `Ack` |
+    /// | executed, existing, replayed, skipped, lost; duplicate, result unavailable | `Ack` |
     /// | busy, store unavailable, claim lost, timed out | `RetryAfter` |
     /// | failed | `RetryAfter`: one second, doubled with every attempt, at most a minute |
     /// | failed for good; mismatch, indeterminate, exhausted, unreadable, missing key part, fingerprint | `DeadLetter` |
@@ -136,9 +139,11 @@ impl Outcome {
     #[must_use]
     pub fn disposition(&self) -> Disposition {
         match self.kind {
-            OutcomeKind::Executed | OutcomeKind::Replayed | OutcomeKind::Skipped | OutcomeKind::Lost => {
-                Disposition::Ack
-            }
+            OutcomeKind::Executed
+            | OutcomeKind::Existing
+            | OutcomeKind::Replayed
+            | OutcomeKind::Skipped
+            | OutcomeKind::Lost => Disposition::Ack,
             OutcomeKind::Unguarded { ok: true } | OutcomeKind::NoCall { ok: true } => Disposition::Ack,
             OutcomeKind::Failed | OutcomeKind::Unguarded { .. } | OutcomeKind::NoCall { .. } => self.after_failure(),
             OutcomeKind::FailedForGood => Disposition::DeadLetter,

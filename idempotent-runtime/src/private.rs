@@ -6,15 +6,16 @@ use crate::error::{Error, ErrorKind};
 use crate::fingerprint::Fingerprint;
 pub use crate::fingerprint::Fingerprinted;
 use crate::guard::Guard;
+pub use crate::guard::checks::{existing, verify};
 use crate::idempotency::Idempotency;
 pub use crate::idempotency::{Ambient, Via};
 pub use crate::key::KeyPart;
 use crate::key::{self, Key};
 use crate::policy::Policy;
-pub use crate::policy::{Handler, OnDuplicate, OnOutage, Ttl};
+pub use crate::policy::{Handler, OnBusy, OnCrash, OnDuplicate, OnLost, OnOutage, Ttl};
 pub use crate::reply::{
-    CarriesError, ErrorOps, Reply, Skippable, Stored, ValueOps, error, error_with, failed, never, skipped, unrecorded,
-    value,
+    CarriesError, ErrorOps, Reply, Skippable, Stored, ValueOps, error, error_with, judge, map_err, never, skipped,
+    unrecorded, value,
 };
 use crate::run;
 

@@ -9,6 +9,7 @@ use erased_serde::{Deserializer, Serialize};
 use serde::de::DeserializeOwned;
 
 use crate::Error;
+use crate::policy::OnError;
 
 /// A return type of two sides: a value or an error. Every `Result<T, E>` is one, under whatever alias.
 #[diagnostic::on_unimplemented(
@@ -140,9 +141,68 @@ impl<R> Copy for ValueOps<R> {}
 /// checked them.
 pub struct ErrorOps<R> {
     from: fn(Error) -> R,
+    settled: Settled<R>,
+}
+
+/// How an error of the handler is settled.
+enum Settled<R> {
+    Released,
+    Recorded(Recorded<R>),
+    Judged(fn(&R) -> OnError),
+}
+
+/// What is to be done about one error of a handler.
+pub enum Judgement<'a> {
+    /// The claim is released.
+    Release,
+    /// The error is the result.
+    Record(&'a dyn Serialize),
+    /// The failure is final; with its summary.
+    Reject(String),
 }
 
 impl<R> ErrorOps<R> {
+    /// What is to be done about the error in `reply`.
+    pub fn judge<'a>(&self, reply: &'a R) -> Judgement<'a> {
+        match &self.settled {
+            Settled::Released => Judgement::Release,
+            Settled::Recorded(recorded) => (recorded.encode)(reply).map_or(Judgement::Release, Judgement::Record),
+            Settled::Judged(judge) => match judge(reply) {
+                OnError::Release => Judgement::Release,
+                OnError::Reject(summary) => Judgement::Reject(summary),
+            },
+        }
+    }
+
+    /// `Err(error)` from a recorded error: `None` for a handler whose errors are not recorded.
+    pub fn decode(&self, from: &mut dyn Deserializer<'_>) -> Option<Result<R, erased_serde::Error>> {
+        match &self.settled {
+            Settled::Recorded(recorded) => Some((recorded.decode)(from)),
+            Settled::Released | Settled::Judged(_) => None,
+        }
+    }
+
+    /// `on_error = record`: errors are recorded as results are.
+    #[must_use]
+    pub fn recorded(mut self) -> Self
+    where
+        R: Reply,
+        R::Error: Stored,
+    {
+        self.settled = Settled::Recorded(Recorded {
+            encode: |reply| reply.as_result().err().map(|error| error as &dyn Serialize),
+            decode: |from| erased_serde::deserialize(from).map(R::from_error),
+        });
+        self
+    }
+
+    /// `on_error = path`: each error is judged. Expanded code gives `|reply| judge(reply, path)`.
+    #[must_use]
+    pub fn judged(mut self, judge: fn(&R) -> OnError) -> Self {
+        self.settled = Settled::Judged(judge);
+        self
+    }
+
     /// `Err(error)`, in the handler's own error type.
     #[must_use]
     pub fn from(&self, error: Error) -> R {
@@ -157,6 +217,14 @@ impl<R> Clone for ErrorOps<R> {
 }
 
 impl<R> Copy for ErrorOps<R> {}
+
+impl<R> Clone for Settled<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Settled<R> {}
 
 /// `on_duplicate = replay`: the value is recorded, and read back for duplicates.
 #[must_use]
@@ -199,19 +267,27 @@ pub fn error<R: Reply>() -> ErrorOps<R>
 where
     R::Error: CarriesError,
 {
-    ErrorOps { from: |error| R::from_error(error.into()) }
+    ErrorOps { from: |error| R::from_error(error.into()), settled: Settled::Released }
 }
 
 /// `map_err = path`: expanded code gives `|error| map_err(error, path)`.
 #[must_use]
 pub fn error_with<R>(from: fn(Error) -> R) -> ErrorOps<R> {
-    ErrorOps { from }
+    ErrorOps { from, settled: Settled::Released }
 }
 
 /// The error of a handler with `map_err = map`. A function of its own, so that a `map` of another signature is reported
 /// as two function types under the user's path.
 pub fn map_err<T, E>(error: Error, map: fn(Error) -> E) -> Result<T, E> {
     Err(map(error))
+}
+
+/// The judgement of a handler with `on_error = judge`. A function of its own, as [`map_err`] is.
+pub fn judge<T, E>(reply: &Result<T, E>, judge: fn(&E) -> OnError) -> OnError {
+    match reply {
+        Ok(_) => OnError::Release,
+        Err(error) => judge(error),
+    }
 }
 
 /// Never called: `if false { return never::<R>(); }` gives the guarded block its type, so that `?` and `return` convert

@@ -13,11 +13,11 @@ use crate::error::{Error, ErrorKind};
 use crate::guard::{Before, Ending, Guard};
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::policy::OnDuplicate;
-use crate::record::{Completed, NoResult, Recorded};
-use crate::reply::{ErrorOps, ValueOps};
+use crate::record::{Completed, Encoded, NoResult, Recorded};
+use crate::reply::{ErrorOps, Judgement, ValueOps};
 
 /// A call that is ready to run, or the error that it ends in without running.
-pub struct Call<R> {
+pub(crate) struct Call<R> {
     guard: Result<Box<Guard>, Error>,
     value: ValueOps<R>,
     error: ErrorOps<R>,
@@ -29,7 +29,7 @@ impl<R> Call<R> {
     }
 
     /// Runs `body` under the guard.
-    pub fn run<F: Future<Output = R>>(self, body: F) -> Run<R, F> {
+    pub(crate) fn run<F: Future<Output = R>>(self, body: F) -> Run<R, F> {
         Run { guard: Some(self.guard), value: self.value, error: self.error, body: Some(body), reply: None }
     }
 }
@@ -84,24 +84,30 @@ impl<R, F: Future<Output = R>> Future for Run<R, F> {
         let span = guard.span().clone();
         let _entered = span.enter();
         if this.reply.is_none() {
-            let Some(body) = this.body.as_mut().as_pin_mut() else { panic!("`Run` was polled after a panic") };
-            let reply = match ready!(guard.poll_before(cx)) {
-                Before::Poll => ready!(guard.inside(|| body.poll(cx))),
-                Before::Answer(completed) => {
-                    this.body.set(None);
-                    let reply = answer(guard, *completed, this.value).unwrap_or_else(|error| this.error.from(error));
-                    *this.guard = None;
-                    return Poll::Ready(reply);
-                }
-                Before::Refuse(error) => {
-                    this.body.set(None);
-                    *this.guard = None;
-                    return Poll::Ready(this.error.from(error));
+            let reply = loop {
+                let Some(body) = this.body.as_mut().as_pin_mut() else { panic!("`Run` was polled after a panic") };
+                match ready!(guard.poll_before(cx)) {
+                    Before::Poll => match guard.inside(|| body.poll(cx)) {
+                        Poll::Ready(reply) => break reply,
+                        Poll::Pending if guard.was_asked() => {}
+                        Poll::Pending => return Poll::Pending,
+                    },
+                    Before::Answer(completed) => {
+                        this.body.set(None);
+                        let reply = answer(guard, *completed, this.value, this.error);
+                        *this.guard = None;
+                        return Poll::Ready(reply.unwrap_or_else(|error| this.error.from(error)));
+                    }
+                    Before::Refuse(error) => {
+                        this.body.set(None);
+                        *this.guard = None;
+                        return Poll::Ready(this.error.from(error));
+                    }
                 }
             };
             guard.returned(this.value.is_ok(&reply));
             this.body.set(None);
-            let ending = ending(guard, &reply, this.value);
+            let ending = ending(guard, &reply, this.value, this.error);
             *this.reply = Some(reply);
             guard.settle(ending);
         }
@@ -111,22 +117,27 @@ impl<R, F: Future<Output = R>> Future for Run<R, F> {
     }
 }
 
-/// What is to be recorded of a reply.
-fn ending<R>(guard: &Guard, reply: &R, value: &ValueOps<R>) -> Ending {
-    if !value.is_ok(reply) {
-        return Ending::Failure("the handler returned an error");
+/// How a reply is to be settled.
+fn ending<R>(guard: &Guard, reply: &R, value: &ValueOps<R>, error: &ErrorOps<R>) -> Ending {
+    if value.is_ok(reply) {
+        return Ending::Value(match value.encode(reply) {
+            Some(value) => guard.encode(value).map_or_else(Recorded::Nothing, Recorded::Value),
+            None => Recorded::Nothing(NoResult::NotWanted),
+        });
     }
-    Ending::Value(match value.encode(reply) {
-        Some(value) => guard.encode(value),
-        None => Recorded::Nothing(NoResult::NotWanted),
-    })
+    match error.judge(reply) {
+        Judgement::Release => Ending::Failure("the handler returned an error"),
+        Judgement::Record(error) => Ending::Final(guard.encode(error).map_or_else(Recorded::Nothing, Recorded::Error)),
+        Judgement::Reject(summary) => Ending::Final(Recorded::Rejected(summary.into())),
+    }
 }
 
 /// The answer to a duplicate, from the record.
-fn answer<R>(guard: &mut Guard, completed: Completed, value: &ValueOps<R>) -> Result<R, Error> {
+fn answer<R>(guard: &mut Guard, completed: Completed, value: &ValueOps<R>, error: &ErrorOps<R>) -> Result<R, Error> {
     let attempt = completed.attempt;
-    let reply = reply_from(guard, &completed.result, value).map_err(|error| error.key(guard.key().as_str()));
+    let reply = reply_from(guard, &completed.result, value, error).map_err(|error| error.key(guard.key().as_str()));
     let outcome = match &reply {
+        Ok(_) if matches!(completed.result, Recorded::Error(_)) => Outcome::new(OutcomeKind::FailedForGood),
         Ok(_) if guard.on_duplicate() == OnDuplicate::Skip => Outcome::new(OutcomeKind::Skipped),
         Ok(_) => Outcome::new(OutcomeKind::Replayed),
         Err(error) => Outcome::refused(error),
@@ -135,9 +146,11 @@ fn answer<R>(guard: &mut Guard, completed: Completed, value: &ValueOps<R>) -> Re
     reply
 }
 
-fn reply_from<R>(guard: &Guard, recorded: &Recorded, value: &ValueOps<R>) -> Result<R, Error> {
-    if let Recorded::Rejected(summary) = recorded {
-        return Err(Error::new(ErrorKind::Failed).detail(summary.to_string()));
+fn reply_from<R>(guard: &Guard, recorded: &Recorded, value: &ValueOps<R>, error: &ErrorOps<R>) -> Result<R, Error> {
+    match recorded {
+        Recorded::Rejected(summary) => return Err(Error::new(ErrorKind::Failed).detail(summary.to_string())),
+        Recorded::Error(encoded) => return decode(guard, encoded, |from| error.decode(from)),
+        Recorded::Value(_) | Recorded::Nothing(_) => {}
     }
     match guard.on_duplicate() {
         OnDuplicate::Reject => return Err(Error::new(ErrorKind::Duplicate)),
@@ -149,19 +162,23 @@ fn reply_from<R>(guard: &Guard, recorded: &Recorded, value: &ValueOps<R>) -> Res
         OnDuplicate::Replay => {}
     }
     match recorded {
-        Recorded::Value(encoded) => decode(guard, encoded, value),
+        Recorded::Value(encoded) => decode(guard, encoded, |from| value.decode(from)),
         Recorded::Nothing(why) => Err(Error::new(ErrorKind::ResultUnavailable).detail(match why {
             NoResult::NotWanted => "the handler did not record results then",
             NoResult::TooLarge => "it was too large",
             NoResult::NotSerialisable => "it could not be serialised",
         })),
-        Recorded::Error(_) | Recorded::Rejected(_) => {
-            Err(Error::new(ErrorKind::Unreadable).detail("it holds an error, and this handler records none"))
-        }
+        Recorded::Error(_) | Recorded::Rejected(_) => unreachable!("answered above"),
     }
 }
 
-fn decode<R>(guard: &Guard, encoded: &crate::record::Encoded, value: &ValueOps<R>) -> Result<R, Error> {
+/// Reads a recorded side of a reply. `read` gives `None` where the handler records no such side: its options have
+/// changed since.
+fn decode<R>(
+    guard: &Guard,
+    encoded: &Encoded,
+    read: impl Fn(&mut dyn erased_serde::Deserializer<'_>) -> Option<Result<R, erased_serde::Error>>,
+) -> Result<R, Error> {
     let unreadable = |cause: Box<dyn StdError + Send + Sync>| Error::new(ErrorKind::Unreadable).because(cause);
     let codec = guard
         .core()
@@ -169,9 +186,9 @@ fn decode<R>(guard: &Guard, encoded: &crate::record::Encoded, value: &ValueOps<R
         .ok_or_else(|| unreadable(format!("no codec reads `{}` here", encoded.codec).into()))?;
     let mut reply = None;
     let mut fill = |from: &mut dyn erased_serde::Deserializer<'_>| {
-        reply = value.decode(from).transpose()?;
+        reply = read(from).transpose()?;
         Ok(())
     };
     codec.decode(&encoded.bytes, ResultSlot::new(&mut fill)).map_err(unreadable)?;
-    reply.ok_or_else(|| unreadable("the codec left the result empty".into()))
+    reply.ok_or_else(|| unreadable("this handler records no result of this kind".into()))
 }

@@ -16,10 +16,16 @@ impl Backoff {
         Self { next: FIRST }
     }
 
-    /// Waits between half of the current step and the whole of it, and doubles the step.
+    /// Waits for the next [`step`](Self::step).
     pub(crate) async fn pause(&mut self) {
-        tokio::time::sleep(jittered(self.next)).await;
+        tokio::time::sleep(self.step()).await;
+    }
+
+    /// The next pause: between half of the current step and the whole of it. The step doubles.
+    pub(crate) fn step(&mut self) -> Duration {
+        let pause = jittered(self.next);
         self.next = (self.next * 2).min(LONGEST);
+        pause
     }
 }
 

@@ -3,20 +3,26 @@
 //! It drives a handler's future through these stages, and alone calls the store's claiming operations:
 //!
 //! ```text
-//! fresh ─▶ claiming ─┬▶ running ─▶ settling ─▶ ended
-//!                    ├▶ unguarded ───────────▶ ended
-//!                    └▶ answered or refused ─▶ ended
+//! fresh ─▶ claiming ─┬▶ (beginning) ─▶ running ─▶ settling ─▶ ended
+//!            ▲       ├▶ unguarded ──────────────────────────▶ ended
+//!            │       ├▶ verifying ─▶ answered ──────────────▶ ended
+//!            └───────┼──── refuted
+//!                    └▶ answered or refused ────────────────▶ ended
 //! ```
 //!
 //! Any await may be the last. Dropped while fresh, nothing was claimed. Dropped while claiming, what may have been
-//! claimed is put back ([`owned::Asked`]). Dropped, or unwound by a panic, while running, the claim is released; while
-//! settling, the settlement is finished ([`owned::Owned`]); both in the background, by the keeper.
+//! claimed is put back ([`owned::Asked`]). Dropped, or unwound by a panic, while running, the claim is released, or
+//! given up under `hold`; while settling, the settlement is finished ([`owned::Owned`]); all in the background, by the
+//! keeper.
 
 mod ask;
 pub(crate) mod backoff;
+pub(crate) mod checks;
 mod claim;
 mod owned;
+mod running;
 mod settle;
+mod waiting;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -26,8 +32,10 @@ use std::time::Duration;
 
 use tracing::Span;
 
-use self::claim::{Decision, Wanted};
+use self::checks::{Checks, Phase};
+use self::claim::{Decision, Wanted, completed_retention};
 use self::owned::Owned;
+use self::running::{Running, Turn};
 use self::settle::Settled;
 use crate::codec::ResultRef;
 use crate::context;
@@ -36,29 +44,33 @@ use crate::fingerprint::Fingerprint;
 use crate::idempotency::{Core, Mode};
 use crate::keeper::Work;
 use crate::key::Key;
-use crate::lease::Standing;
 use crate::observe;
 use crate::outcome::{Outcome, OutcomeKind, Recorder};
-use crate::policy::{LONGEST_LEASE, OnDuplicate, OnLost, Policy, SHORTEST, Ttl};
+use crate::policy::{LONGEST_LEASE, OnDuplicate, Policy, SHORTEST, Ttl};
 use crate::record::{Completed, Encoded, NoResult, Recorded};
-use crate::store::Retention;
 
 /// One call, whatever its types.
 pub(crate) struct Guard {
     core: Arc<Core>,
     wanted: Arc<Wanted>,
+    checks: Option<Arc<Checks>>,
     recorder: Option<Arc<Recorder>>,
     span: Span,
     observed: observe::Call,
     stage: Stage,
 }
 
+type Step<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
 enum Stage {
     Fresh,
-    Claiming(Pin<Box<dyn Future<Output = Decision> + Send>>),
-    Running(Owned),
+    Claiming(Step<Decision>),
+    Verifying(Completed),
+    Answering(Completed),
+    Beginning(Step<Result<Option<Owned>, Error>>),
+    Running(Running),
     Unguarded,
-    Settling { settling: Pin<Box<dyn Future<Output = Settled> + Send>>, attempt: u32, kind: OutcomeKind },
+    Settling { settling: Step<Settled>, attempt: u32, kind: OutcomeKind },
     Ended,
 }
 
@@ -76,7 +88,9 @@ pub(crate) enum Before {
 pub(crate) enum Ending {
     /// With a value, to be recorded so.
     Value(Recorded),
-    /// With an error, for people to see so.
+    /// With an error that is its result, to be recorded so.
+    Final(Recorded),
+    /// With an error after which a retry may run; for people to see so.
     Failure(&'static str),
 }
 
@@ -90,8 +104,10 @@ impl Guard {
     ) -> Result<Self, Error> {
         check(&policy).map_err(|error| error.key(key.as_str()))?;
         let span = observe::span(&key, &core.owner);
+        let checks = (policy.verify || policy.existing).then(|| Checks::new(first_phase(&policy)));
         let wanted = Arc::new(Wanted { key, fingerprint, policy });
-        Ok(Self { core, wanted, recorder: None, span, observed: observe::Call::default(), stage: Stage::Fresh })
+        let observed = observe::Call::default();
+        Ok(Self { core, wanted, checks, recorder: None, span, observed, stage: Stage::Fresh })
     }
 
     pub(crate) fn span(&self) -> &Span {
@@ -117,47 +133,51 @@ impl Guard {
                 Stage::Fresh => {
                     self.recorder = context::recorder();
                     self.stage = match self.core.mode {
-                        Mode::Disabled => Stage::Unguarded,
-                        Mode::Guarded => {
-                            let claiming = claim::claim(Arc::clone(&self.core), Arc::clone(&self.wanted));
-                            Stage::Claiming(Box::pin(claiming))
-                        }
+                        Mode::Disabled => self.unguarded(),
+                        Mode::Guarded => self.claiming(None),
                     };
                 }
-                Stage::Claiming(claiming) => match ready!(claiming.as_mut().poll(cx)) {
-                    Decision::Run(owned) => {
-                        self.observed.running(&self.wanted.key);
-                        self.stage = Stage::Running(owned);
+                Stage::Claiming(claiming) => {
+                    let decision = ready!(claiming.as_mut().poll(cx));
+                    self.stage = match decision {
+                        Decision::Run(owned) => self.running(owned),
+                        Decision::Unguarded => self.unguarded(),
+                        Decision::Answer(completed) if self.phase() == Some(Phase::Verifying) => {
+                            Stage::Verifying(completed)
+                        }
+                        Decision::Answer(completed) => Stage::Answering(completed),
+                        Decision::Refuse(error) => return Poll::Ready(self.refuse(error)),
+                    };
+                }
+                Stage::Beginning(beginning) => match ready!(beginning.as_mut().poll(cx)) {
+                    Ok(Some(owned)) => {
+                        self.enter(Phase::Begun);
+                        self.stage = Stage::Running(Running::new(owned, &self.wanted.policy));
                     }
-                    Decision::Unguarded => self.stage = Stage::Unguarded,
-                    Decision::Answer(completed) => {
-                        self.stage = Stage::Ended;
-                        return Poll::Ready(Before::Answer(Box::new(completed)));
-                    }
-                    Decision::Refuse(error) => return Poll::Ready(self.refuse(error)),
+                    Ok(None) => return Poll::Ready(self.lose()),
+                    Err(error) => return Poll::Ready(self.refuse(error)),
                 },
-                Stage::Running(owned) => {
-                    let standing = owned.lease().standing(cx);
-                    return match (standing, self.wanted.policy.on_lost) {
-                        (Standing::Held, _) | (Standing::Silent(_), OnLost::Cancel) | (_, OnLost::Finish) => {
-                            owned.otherwise(Work::Fail(DROPPED.into()));
-                            Poll::Ready(Before::Poll)
-                        }
-                        (Standing::Silent(time), OnLost::Strict) if time < owned.lease().length => Poll::Pending,
-                        (Standing::InDoubt, _) => {
-                            owned.hurry();
-                            Poll::Pending
-                        }
-                        (Standing::Lost | Standing::Silent(_), _) => Poll::Ready(self.lose()),
+                Stage::Running(running) => {
+                    let begun = self.checks.as_ref().is_none_or(|checks| checks.phase() == Phase::Begun);
+                    return match ready!(running.poll_turn(cx, &self.wanted.policy, begun)) {
+                        Turn::Body => Poll::Ready(Before::Poll),
+                        Turn::Lost => Poll::Ready(self.lose()),
+                        Turn::TimedOut => Poll::Ready(self.time_out()),
                     };
                 }
-                Stage::Unguarded => return Poll::Ready(Before::Poll),
+                Stage::Verifying(_) | Stage::Unguarded => return Poll::Ready(Before::Poll),
+                Stage::Answering(_) => {
+                    let Stage::Answering(completed) = std::mem::replace(&mut self.stage, Stage::Ended) else {
+                        unreachable!("looked at just now")
+                    };
+                    return Poll::Ready(Before::Answer(Box::new(completed)));
+                }
                 Stage::Settling { .. } | Stage::Ended => panic!("a call was polled after it had ended"),
             }
         }
     }
 
-    /// Polls the body under its claim. If it panics, the claim is released at once.
+    /// Polls the body under its claim. If it panics, the claim is ended at once.
     pub(crate) fn inside<T>(&mut self, poll: impl FnOnce() -> T) -> T {
         struct Panicked<'a>(Option<&'a mut Guard>);
         impl Drop for Panicked<'_> {
@@ -168,68 +188,107 @@ impl Guard {
             }
         }
         let lease = match &self.stage {
-            Stage::Running(owned) => Some(Arc::clone(owned.lease())),
+            Stage::Running(running) => Some(Arc::clone(running.lease())),
             _ => None,
         };
+        let checks = self.checks.clone();
         let mut bomb = Panicked(Some(self));
-        let polled = context::inside(lease.as_ref(), poll);
+        let polled = context::inside(lease, checks, poll);
         bomb.0 = None;
         polled
     }
 
     fn panicked(&mut self) {
-        if let Stage::Running(mut owned) = std::mem::replace(&mut self.stage, Stage::Ended) {
-            owned.otherwise(Work::Fail("the handler panicked".into()));
-            drop(owned);
+        if let Stage::Running(running) = std::mem::replace(&mut self.stage, Stage::Ended) {
+            running.panicked();
         }
         self.end(&Outcome::new(OutcomeKind::Failed));
+    }
+
+    /// After a poll that left the body pending: whether it stopped for the guard, which then has to be asked again.
+    pub(crate) fn was_asked(&mut self) -> bool {
+        let Some(phase) = self.phase() else { return false };
+        let stage = std::mem::replace(&mut self.stage, Stage::Ended);
+        let (stage, asked) = match (phase, stage) {
+            (Phase::Stands, Stage::Verifying(completed)) => (Stage::Answering(completed), true),
+            (Phase::Refuted, Stage::Verifying(completed)) => (self.claiming(Some(completed)), true),
+            (Phase::Begin, Stage::Running(running)) if self.wanted.policy.begins() => {
+                let (core, wanted) = (Arc::clone(&self.core), Arc::clone(&self.wanted));
+                let owned = running.into_owned();
+                let beginning = Box::pin(async move { claim::begin(&core, &wanted, owned).await });
+                (Stage::Beginning(beginning), true)
+            }
+            (Phase::Begin, stage) => {
+                self.enter(Phase::Begun);
+                (stage, true)
+            }
+            (_, stage) => (stage, false),
+        };
+        self.stage = stage;
+        asked
     }
 
     /// The body has returned, and is about to be judged: from here on its effect stands, so a call that goes away is
     /// completed.
     pub(crate) fn returned(&mut self, ok: bool) {
         self.observed.stopped();
-        if let Stage::Running(owned) = &mut self.stage
+        if let Stage::Running(running) = &mut self.stage
             && ok
         {
             let nothing = Recorded::Nothing(NoResult::NotSerialisable);
-            owned.otherwise(Work::Complete(nothing, completed_retention(&self.wanted.policy)));
+            running.otherwise(Work::Complete(nothing, completed_retention(&self.wanted.policy)));
         }
     }
 
-    /// Writes a value with the runtime's codec; a value that cannot be written is recorded as such.
-    pub(crate) fn encode(&self, value: &dyn erased_serde::Serialize) -> Recorded {
+    /// Writes a result with the runtime's codec; one that cannot be written is `Err`, noted.
+    pub(crate) fn encode(&self, value: &dyn erased_serde::Serialize) -> Result<Encoded, NoResult> {
         let codec = self.core.codec();
         match codec.encode(ResultRef::erased(value)) {
             Ok(bytes) if bytes.len() > self.core.settings.max_result_bytes => {
                 observe::no_result(&self.wanted.key, &format_args!("{} bytes are too many", bytes.len()));
-                Recorded::Nothing(NoResult::TooLarge)
+                Err(NoResult::TooLarge)
             }
-            Ok(bytes) => Recorded::Value(Encoded { codec: codec.tag(), bytes: bytes.into() }),
+            Ok(bytes) => Ok(Encoded { codec: codec.tag(), bytes: bytes.into() }),
             Err(error) => {
                 observe::no_result(&self.wanted.key, &error);
-                Recorded::Nothing(NoResult::NotSerialisable)
+                Err(NoResult::NotSerialisable)
             }
         }
     }
 
     /// Starts to settle a call whose body has returned and was dropped.
     pub(crate) fn settle(&mut self, ending: Ending) {
-        let kind = match ending {
+        let phase = self.phase();
+        let kind = match &ending {
+            Ending::Value(_) if phase == Some(Phase::Exists) => OutcomeKind::Existing,
             Ending::Value(_) => OutcomeKind::Executed,
+            Ending::Final(_) => OutcomeKind::FailedForGood,
             Ending::Failure(_) => OutcomeKind::Failed,
         };
         match std::mem::replace(&mut self.stage, Stage::Ended) {
-            Stage::Running(mut owned) => {
+            Stage::Running(running) => {
+                let mut owned = running.into_owned();
                 let attempt = owned.lease().attempt;
-                owned.otherwise(match ending {
-                    Ending::Value(recorded) => Work::Complete(recorded, completed_retention(&self.wanted.policy)),
-                    Ending::Failure(reason) => Work::Fail(reason.into()),
-                });
+                let retention = completed_retention(&self.wanted.policy);
+                match ending {
+                    // A check failed ahead of the body: the claim goes back to what it found.
+                    Ending::Final(_) | Ending::Failure(_) if phase == Some(Phase::Failed) => {}
+                    Ending::Value(recorded) | Ending::Final(recorded) => {
+                        owned.otherwise(Work::Complete(recorded, retention));
+                    }
+                    Ending::Failure(reason) => owned.otherwise(Work::Fail(reason.into())),
+                }
                 let settling = Box::pin(settle::settle(Arc::clone(&self.core), owned, Arc::clone(&self.wanted)));
                 self.stage = Stage::Settling { settling, attempt, kind };
             }
-            _ => self.end(&Outcome::new(OutcomeKind::Unguarded { ok: kind == OutcomeKind::Executed })),
+            Stage::Verifying(completed) => {
+                let outcome = Outcome::new(OutcomeKind::Failed);
+                self.end(&outcome.of_run(self.wanted.key.as_str(), completed.attempt));
+            }
+            _ => {
+                let ok = matches!(kind, OutcomeKind::Executed | OutcomeKind::Existing);
+                self.end(&Outcome::new(OutcomeKind::Unguarded { ok }));
+            }
         }
     }
 
@@ -253,45 +312,85 @@ impl Guard {
         }
     }
 
-    pub(crate) fn refuse(&mut self, error: Error) -> Before {
+    fn claiming(&self, superseded: Option<Completed>) -> Stage {
+        if superseded.is_some() {
+            // The question is answered: a record that comes up now is another run's, and stands.
+            self.enter(Phase::Refuted);
+        }
+        Stage::Claiming(Box::pin(claim::claim(Arc::clone(&self.core), Arc::clone(&self.wanted), superseded)))
+    }
+
+    fn running(&mut self, owned: Owned) -> Stage {
+        self.observed.running(&self.wanted.key);
+        self.enter(if self.wanted.policy.existing { Phase::Asking } else { Phase::Begun });
+        Stage::Running(Running::new(owned, &self.wanted.policy))
+    }
+
+    fn unguarded(&self) -> Stage {
+        self.enter(if self.wanted.policy.existing { Phase::Asking } else { Phase::Begun });
+        Stage::Unguarded
+    }
+
+    fn phase(&self) -> Option<Phase> {
+        self.checks.as_ref().map(|checks| checks.phase())
+    }
+
+    fn enter(&self, phase: Phase) {
+        if let Some(checks) = &self.checks {
+            checks.set(phase);
+        }
+    }
+
+    fn refuse(&mut self, error: Error) -> Before {
         self.stage = Stage::Ended;
+        self.end(&Outcome::refused(&error));
+        Before::Refuse(error)
+    }
+
+    /// The run's time is over. Its claim stays where it is until the body is dropped, and then ends as a dropped
+    /// future's does.
+    fn time_out(&mut self) -> Before {
+        let error = Error::new(ErrorKind::TimedOut).key(self.wanted.key.as_str());
+        let error = match self.wanted.policy.timeout {
+            Some(timeout) => error.detail(format!("{timeout:?}")),
+            None => error,
+        };
         self.end(&Outcome::refused(&error));
         Before::Refuse(error)
     }
 
     /// Another run has taken over, or may have: there is nothing of ours left to give back.
     fn lose(&mut self) -> Before {
-        if let Stage::Running(owned) = std::mem::replace(&mut self.stage, Stage::Ended) {
-            observe::claim_lost(&self.wanted.key);
-            owned.ended();
+        observe::claim_lost(&self.wanted.key);
+        if let Stage::Running(running) = std::mem::replace(&mut self.stage, Stage::Ended) {
+            running.into_owned().ended();
         }
-        let error = Error::new(ErrorKind::ClaimLost).key(self.wanted.key.as_str());
-        self.refuse(error)
+        self.refuse(Error::new(ErrorKind::ClaimLost).key(self.wanted.key.as_str()))
     }
 }
 
-const DROPPED: &str = "the call was dropped before the handler returned";
-
-fn completed_retention(policy: &Policy) -> Retention {
-    match policy.ttl {
-        Ttl::For(ttl) => Retention::For(ttl),
-        Ttl::Forever | Ttl::PerCall => Retention::Forever,
-    }
+/// A future starts with the question that stands first in it.
+fn first_phase(policy: &Policy) -> Phase {
+    if policy.verify { Phase::Verifying } else { Phase::Asking }
 }
 
 /// The bounds of durations: the attribute checks those that it can read, a call checks all.
 fn check(policy: &Policy) -> Result<(), Error> {
-    let too = |name: &str, value: Duration, bound: &str| {
+    let wrong = |name: &str, value: Duration, bound: &str| {
         Err(Error::configuration(format!("`{name}` of {value:?} is {bound}")))
     };
     match policy.ttl {
-        Ttl::For(ttl) if ttl < SHORTEST => return too("ttl", ttl, "too short: use 10 ms or more"),
+        Ttl::For(ttl) if ttl < SHORTEST => return wrong("ttl", ttl, "too short: use 10 ms or more"),
         Ttl::PerCall => return Err(Error::configuration("`ttl` is missing; call `.ttl(…)` before `.run(…)`")),
         Ttl::For(_) | Ttl::Forever => {}
     }
+    match policy.timeout {
+        Some(timeout) if timeout.is_zero() => return wrong("timeout", timeout, "no time at all"),
+        _ => {}
+    }
     match policy.lease {
-        lease if lease < SHORTEST => too("lease", lease, "too short: use 10 ms or more"),
-        lease if lease > LONGEST_LEASE => too("lease", lease, "too long: a day at the most"),
+        lease if lease < SHORTEST => wrong("lease", lease, "too short: use 10 ms or more"),
+        lease if lease > LONGEST_LEASE => wrong("lease", lease, "too long: a day at the most"),
         _ => Ok(()),
     }
 }

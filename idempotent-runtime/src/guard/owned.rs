@@ -18,29 +18,28 @@ pub(super) struct Asked<'a> {
     pub(super) core: &'a Arc<Core>,
     pub(super) key: &'a Key,
     pub(super) lease: Duration,
-    pub(super) superseded: Option<(Completed, Retention)>,
+    pub(super) superseded: Option<Superseded>,
     /// The token under which a message may be on its way.
     pub(super) token: Option<Token>,
 }
 
-impl Asked<'_> {
-    /// The store has answered: nothing is on its way.
-    pub(super) fn answered(&mut self) {
-        self.token = None;
-    }
+/// A completed record that a claim replaces, and for how long it is kept if it is put back.
+pub(super) type Superseded = (Completed, Retention);
 
-    /// Puts back what may have been claimed.
-    pub(super) fn put_back(&mut self) {
-        if let Some(token) = self.token.take() {
-            let work = Work::PutBack(self.superseded.clone());
-            self.core.keeper.send(Errand::new(self.key.clone(), token, self.lease, work, None));
-        }
+impl Asked<'_> {
+    /// Nothing is on its way, and nothing is to be put back from here.
+    pub(super) fn answered(&mut self) -> Option<Superseded> {
+        self.token = None;
+        self.superseded.take()
     }
 }
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        self.put_back();
+        if let Some(token) = self.token.take() {
+            let work = Work::PutBack(self.superseded.take());
+            self.core.keeper.send(Errand::new(self.key.clone(), token, self.lease, work, None));
+        }
     }
 }
 
@@ -55,7 +54,7 @@ pub(super) struct Owned {
 
 impl Owned {
     /// A claim whose body was not polled: it goes back to what was found.
-    pub(super) fn new(core: Arc<Core>, lease: Arc<Lease>, superseded: Option<(Completed, Retention)>) -> Self {
+    pub(super) fn new(core: Arc<Core>, lease: Arc<Lease>, superseded: Option<Superseded>) -> Self {
         let enlisted = core.keeper.enlist(Arc::clone(&lease));
         Self { core, enlisted: Some(enlisted), lease, otherwise: Some(Work::PutBack(superseded)) }
     }

@@ -1,7 +1,6 @@
 //! The end of a run: recording its result, or giving its claim back.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::ask;
 use super::claim::Wanted;
@@ -10,7 +9,7 @@ use crate::idempotency::Core;
 use crate::keeper::Work;
 use crate::observe;
 use crate::record::Recorded;
-use crate::store::{Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, OnLapse, Release, Retention, StoreError};
+use crate::store::{Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, OnLapse, Retention, StoreError};
 use crate::token::Token;
 
 /// How a run was settled.
@@ -24,16 +23,10 @@ pub(super) enum Settled {
 
 /// Settles the claim as it is [to be settled](Owned::work). Dropped, or after `settle_timeout`, the keeper goes on.
 pub(super) async fn settle(core: Arc<Core>, owned: Owned, wanted: Arc<Wanted>) -> Settled {
-    match owned.work() {
-        Some(Work::Complete(recorded, retention)) => {
-            let (recorded, retention) = (recorded.clone(), *retention);
-            complete(&core, owned, recorded, retention, &wanted).await
-        }
-        Some(Work::Fail(reason)) => {
-            let reason = reason.clone();
-            release(&core, owned, &reason).await
-        }
-        Some(Work::GiveUp | Work::PutBack(_)) | None => Settled::Done,
+    match owned.work().cloned() {
+        Some(Work::Complete(recorded, retention)) => complete(&core, owned, recorded, retention, &wanted).await,
+        Some(work) => give_back(&core, owned, &work).await,
+        None => Settled::Done,
     }
 }
 
@@ -112,22 +105,17 @@ async fn write_anew(
     Ok(completed == CompleteAnswer::Held)
 }
 
-async fn release(core: &Arc<Core>, owned: Owned, reason: &str) -> Settled {
+/// Gives a claim back while the caller waits for its own error: a store that is away must not hold that for long.
+async fn give_back(core: &Arc<Core>, owned: Owned, work: &Work) -> Settled {
     let lease = Arc::clone(owned.lease());
-    // The caller waits for its own error: a store that is away must not hold it for long.
-    let budget = core.settings.store_timeout.min(Duration::from_secs(2));
-    let answer = ask::within(budget, || {
-        observe::store(
-            &*core.store,
-            "release",
-            core.store.release(&lease.key, lease.token, Release::Failed(reason), lease.length),
-        )
+    let answer = ask::within(core.settings.store_timeout, || {
+        observe::store(&*core.store, work.name(), work.give_back(&*core.store, &lease.key, lease.token, lease.length))
     })
     .await;
     match answer {
         Ok(Answer::Held | Answer::Lost) => owned.ended(),
         Err(error) => {
-            tracing::warn!(key = %lease.key, %error, "a failed run could not be released; trying in the background");
+            tracing::warn!(key = %lease.key, %error, "a claim could not be given back; trying in the background");
             drop(owned);
         }
     }

@@ -3,7 +3,9 @@
 mod ambient;
 mod builder;
 mod call;
+mod checked;
 mod connect;
+mod replies;
 
 use std::fmt;
 use std::future::Future;
@@ -13,6 +15,8 @@ use std::time::Duration;
 pub use ambient::{Ambient, Via, installed};
 pub use builder::Builder;
 pub use call::CallBuilder;
+pub use checked::{Existing, Question, Unasked, Verify};
+pub use replies::Replies;
 
 use crate::clock::Clock;
 use crate::codec::{Codec, Json};

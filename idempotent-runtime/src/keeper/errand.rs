@@ -1,5 +1,6 @@
 //! Errands: the ends of calls that their callers do not wait for.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -26,16 +27,46 @@ pub(crate) struct Errand {
 }
 
 /// What is to be done.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Work {
     /// Give back a claim whose run failed.
-    Fail(String),
+    Fail(Cow<'static, str>),
     /// Leave a claim for a person to resolve.
     GiveUp,
     /// Undo a claim whose body was never polled.
     PutBack(Option<(Completed, Retention)>),
     /// Record the result.
     Complete(Recorded, Retention),
+}
+
+impl Work {
+    /// The name in metrics.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Fail(_) | Self::GiveUp => "release",
+            Self::PutBack(_) => "put_back",
+            Self::Complete(..) => "complete",
+        }
+    }
+
+    /// The message that gives a claim back. A completion gives nothing back: it is sent by those who read its answer.
+    pub(crate) fn give_back<'a>(
+        &'a self,
+        store: &'a dyn Store,
+        key: &'a Key,
+        token: Token,
+        lease: Duration,
+    ) -> Reply<'a, Answer> {
+        match self {
+            Self::Fail(reason) => store.release(key, token, Release::Failed(reason), lease),
+            Self::GiveUp => store.release(key, token, Release::GivenUp, lease),
+            Self::PutBack(superseded) => {
+                let superseded = superseded.as_ref().map(|(record, retention)| (record, *retention));
+                store.put_back(key, token, lease, superseded)
+            }
+            Self::Complete(..) => unreachable!("a completion is no way to give a claim back"),
+        }
+    }
 }
 
 impl Errand {
@@ -87,32 +118,13 @@ impl Errand {
         }
     }
 
-    fn once<'a>(&'a self, store: &'a dyn Store) -> impl Future<Output = Result<Answer, StoreError>> + 'a {
-        enum Asked<'a> {
-            Claim(Reply<'a, Answer>),
-            Completion(Reply<'a, CompleteAnswer>),
-        }
-        let asked = match &self.work {
-            Work::Fail(reason) => {
-                Asked::Claim(store.release(&self.key, self.token, Release::Failed(reason), self.lease))
-            }
-            Work::GiveUp => Asked::Claim(store.release(&self.key, self.token, Release::GivenUp, self.lease)),
-            Work::PutBack(superseded) => {
-                let superseded = superseded.as_ref().map(|(record, retention)| (record, *retention));
-                Asked::Claim(store.put_back(&self.key, self.token, self.lease, superseded))
-            }
+    async fn once(&self, store: &dyn Store) -> Result<Answer, StoreError> {
+        match &self.work {
             Work::Complete(result, retention) => {
-                Asked::Completion(store.complete(&self.key, self.token, result, *retention))
+                let answer = store.complete(&self.key, self.token, result, *retention).await?;
+                Ok(if answer == CompleteAnswer::Held { Answer::Held } else { Answer::Lost })
             }
-        };
-        async {
-            match asked {
-                Asked::Claim(reply) => reply.await,
-                Asked::Completion(reply) => reply.await.map(|answer| match answer {
-                    CompleteAnswer::Held => Answer::Held,
-                    CompleteAnswer::Lost(_) | CompleteAnswer::Absent => Answer::Lost,
-                }),
-            }
+            work => work.give_back(store, &self.key, self.token, self.lease).await,
         }
     }
 

@@ -280,6 +280,12 @@ impl Watch {
         Self(None)
     }
 
+    /// Whether the store can wake the waiter at all.
+    #[must_use]
+    pub const fn wakes(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Waits until the run has ended, for ever if the store cannot tell.
     pub async fn ended(self) {
         match self.0 {
