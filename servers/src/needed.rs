@@ -2,6 +2,7 @@
 
 use std::env;
 use std::io::{self, Write as _};
+use std::panic::Location;
 use std::thread;
 
 use crate::Error;
@@ -41,7 +42,11 @@ pub fn needed<T>(started: Result<T, Error>) -> Option<T> {
     );
 
     let thread = thread::current();
-    let test = thread.name().unwrap_or("a test");
+    let test = match thread.name() {
+        Some(name) if name != "main" && !name.starts_with("tokio") => name.to_owned(),
+        // Not a thread of the test runner, which has the test's name.
+        _ => Location::caller().to_string(),
+    };
     // Not `eprintln`, for the test runner would keep that to itself: the test passes.
     let line = format!("left out: {test}: {error}\n");
     _ = io::stderr().write_all(line.as_bytes());

@@ -100,6 +100,11 @@ impl RabbitMq {
         self.server.pid()
     }
 
+    /// The broker's own folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Sends SIGSTOP: connections stay open, and nothing is answered until [`cont`](Self::cont).
     ///
     /// # Errors
@@ -155,7 +160,9 @@ impl Ports {
 
 fn launch_epmd(program: &Path, folder: &Path, ports: Ports) -> Result<Process, Error> {
     let mut epmd = Process::spawn("epmd", program, folder.join("epmd.log"), |command| {
-        command.args(["-port", &ports.epmd.to_string(), "-address", "127.0.0.1"]);
+        command
+            .args(["-port", &ports.epmd.to_string(), "-address", "127.0.0.1"])
+            .current_dir(folder);
     })?;
     epmd.wait_until_ready(PATIENCE, |_| connect(ports.epmd).is_ok())?;
     Ok(epmd)
