@@ -33,13 +33,20 @@ fi
 printf '#!/bin/sh\n%s\nexit 101\n' "$ours" >"$policy"
 chmod 755 "$policy"
 
+units=$*
+if ! dpkg -s erlang-base >/dev/null 2>&1; then
+    units="$units epmd.service epmd.socket"
+fi
+
 export DEBIAN_FRONTEND=noninteractive
 # An outdated list may still do, so a failure here is left to the installation.
 apt-get -qq -o DPkg::Lock::Timeout=300 update || true
 apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 \
     install -y --no-install-recommends "$@" </dev/null
 
-# They were not here before, so nor does the machine's next start need them.
+# What these packages bring was not here before, so nor does the machine's next start need it.
 if command -v systemctl >/dev/null; then
-    systemctl --quiet disable "$@" >/dev/null 2>&1 || true
+    for unit in $units; do
+        systemctl --quiet disable "$unit" >/dev/null 2>&1 || true
+    done
 fi

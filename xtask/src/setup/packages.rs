@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::IsTerminal as _;
 use std::process::Command;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail, ensure};
 use servers::Program;
 
 use crate::command;
@@ -60,7 +60,16 @@ impl Manager {
     pub(super) fn install(self, packages: &[&str]) -> anyhow::Result<()> {
         let names = packages.join(" ");
         match self {
-            Self::Apt => command::run(&mut as_root(packages)?),
+            Self::Apt => {
+                let status = as_root(packages)?
+                    .status()
+                    .context("could not run a shell")?;
+                ensure!(
+                    status.success(),
+                    "apt-get could not install {names}: {status}"
+                );
+                Ok(())
+            }
             Self::Homebrew => bail!("install them first: brew install {names}"),
             Self::Unknown => bail!(
                 "there is no apt-get here: install what Debian calls {names} first, with this system's own tools"
