@@ -24,10 +24,10 @@
 //!
 //! **Blocking.** Every call blocks: start a server before the runtime, or in `spawn_blocking`.
 //!
-//! **Nothing is left behind.** Dropping a value ends its server. A process that is killed drops
-//! nothing, so where util-linux's `setpriv` is installed (any Linux) the operating system ends the
-//! servers of a process that has gone. Elsewhere, and for a `static` on such a system, a server
-//! outlives a process that is killed.
+//! **Nothing is left behind.** Dropping a value ends its server and removes its folder. A process
+//! that is killed drops nothing: where util-linux's `setpriv` is installed (any Linux) the operating
+//! system ends the servers of a process that has gone, and their folders stay; elsewhere the servers
+//! stay too. The same goes for what is in a `static`, which is never dropped.
 //!
 //! **What is missing.** `cargo xtask setup` installs the servers. Where one is missing, [`needed`]
 //! leaves a test out and says so; under `cargo xtask test` it fails instead.

@@ -1,7 +1,9 @@
 //! A process that is killed drops nothing, yet leaves no server behind.
 
 use std::env;
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +14,7 @@ use servers::{Redis, RedisBinary, needed};
 /// Set for the process that is going to be killed.
 const ROLE: &str = "SERVERS_TEST_IS_GOING_TO_BE_KILLED";
 
-/// Before the server's process id, on a line of its own.
+/// Before the server's process id and folder, on a line.
 const MARK: &str = "the server is ";
 
 #[test]
@@ -34,10 +36,12 @@ fn the_servers_of_a_killed_process_end() {
         .spawn()
         .unwrap();
     let said = BufReader::new(victim.stdout.take().unwrap()).lines();
-    let server = said
+    let (server, folder) = said
         .map_while(Result::ok)
-        .find_map(|line| line.split_once(MARK)?.1.parse().ok())
-        .and_then(Pid::from_raw)
+        .find_map(|line| {
+            let (pid, folder) = line.split_once(MARK)?.1.split_once(' ')?;
+            Some((Pid::from_raw(pid.parse().ok()?)?, PathBuf::from(folder)))
+        })
         .unwrap();
     assert!(test_kill_process(server).is_ok());
 
@@ -52,17 +56,23 @@ fn the_servers_of_a_killed_process_end() {
         );
         thread::sleep(Duration::from_millis(5));
     }
+    // Nobody was left to remove it.
+    fs::remove_dir_all(folder).unwrap();
 }
 
 fn be_killed() {
     let redis = Redis::start(RedisBinary::System).unwrap();
-    println!("{MARK}{}", redis.pid().unwrap());
+    println!(
+        "{MARK}{} {}",
+        redis.pid().unwrap(),
+        redis.folder().display()
+    );
     std::io::stdout().flush().unwrap();
     thread::sleep(Duration::from_mins(1));
 }
 
 /// Whether a process runs. One that has ended may stay as a zombie, if nobody waits for it.
 fn is_alive(pid: Pid) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));
+    let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));
     status.is_ok_and(|status| !status.contains("State:\tZ"))
 }
