@@ -38,5 +38,7 @@ pub use key::{Key, KeyPart, KeyParts, MissingPart};
 pub use outcome::{Disposition, Outcome, OutcomeKind, WithOutcome, with_outcome};
 pub use policy::{OnBusy, OnCrash, OnDuplicate, OnError, OnLost, OnOutage};
 pub use record::{CodecTag, Completed, Encoded, NoResult, Recorded};
+#[cfg(feature = "conformance")]
+pub use store::conformance;
 pub use store::{MemoryStore, Store, StoreError};
 pub use token::{Token, TokenText};

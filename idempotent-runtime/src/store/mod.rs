@@ -5,6 +5,8 @@
 //! one change a record that is no longer its own. What each operation answers in each state is written down at the
 //! operation, and checked by the conformance suite, which every store and every wrapper runs.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod memory;
 
 use std::error::Error as StdError;

@@ -247,7 +247,7 @@ pub(crate) fn put_back(
 
 impl State {
     /// The state at `now`: what has expired is absent.
-    fn at(self, now: Moment) -> Self {
+    pub(crate) fn at(self, now: Moment) -> Self {
         if self.has_expired(now) { Self::Absent } else { self }
     }
 
