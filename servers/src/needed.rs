@@ -35,11 +35,7 @@ pub fn needed<T>(started: Result<T, Error>) -> Option<T> {
         Ok(server) => return Some(server),
         Err(error) => error,
     };
-    assert!(
-        error.is_missing() && !required(),
-        "{}",
-        with_sources(&error)
-    );
+    assert!(error.is_missing() && !required(), "{}", with_sources(&error));
 
     let thread = thread::current();
     let test = match thread.name() {

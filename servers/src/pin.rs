@@ -14,21 +14,13 @@ use crate::program::tool;
 /// such core or no such process.
 pub fn pin(pid: u32, core: usize) -> Result<(), Error> {
     let output = Command::new(tool("taskset")?)
-        .args([
-            "--all-tasks",
-            "--cpu-list",
-            "--pid",
-            &core.to_string(),
-            &pid.to_string(),
-        ])
+        .args(["--all-tasks", "--cpu-list", "--pid", &core.to_string(), &pid.to_string()])
         .stdin(Stdio::null())
         .output()
         .map_err(Error::while_doing("run taskset"))?;
     if output.status.success() {
         Ok(())
     } else {
-        Err(Error::Refused(
-            String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        ))
+        Err(Error::Refused(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
     }
 }

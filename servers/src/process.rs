@@ -38,17 +38,13 @@ impl Process {
         configure: impl FnOnce(&mut Command),
     ) -> Result<Self, Error> {
         let output = File::create(&log).map_err(Error::while_doing("create a log file"))?;
-        let errors = output
-            .try_clone()
-            .map_err(Error::while_doing("share a log file"))?;
+        let errors = output.try_clone().map_err(Error::while_doing("share a log file"))?;
         let mut command = mortal(program);
         configure(&mut command);
         command.stdin(Stdio::null()).stdout(output).stderr(errors);
 
-        let child = spawn_for_good(command).map_err(|source| Error::Spawn {
-            program: program.to_path_buf(),
-            source,
-        })?;
+        let child =
+            spawn_for_good(command).map_err(|source| Error::Spawn { program: program.to_path_buf(), source })?;
         Ok(Self { server, child, log })
     }
 
@@ -60,11 +56,7 @@ impl Process {
     ) -> Result<(), Error> {
         let deadline = Instant::now() + patience;
         loop {
-            if let Some(status) = self
-                .child
-                .try_wait()
-                .map_err(Error::while_doing("wait for a server"))?
-            {
+            if let Some(status) = self.child.try_wait().map_err(Error::while_doing("wait for a server"))? {
                 return Err(self.not_ready(format!("it ended with {status}")));
             }
             if answers(self.pid()) {
@@ -84,8 +76,7 @@ impl Process {
     /// Stops the process where it stands; returns when it has.
     pub(crate) fn stop(&self) -> Result<(), Error> {
         self.signal(Signal::STOP)?;
-        let stopped_or_ended =
-            WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let stopped_or_ended = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         rustix::io::retry_on_intr(|| waitid(WaitId::Pid(self.raw_pid()), stopped_or_ended))
             .map_err(io::Error::from)
             .map_err(Error::while_doing("wait for a server to stop"))?;
@@ -113,11 +104,7 @@ impl Process {
         let log = String::from_utf8_lossy(&log);
         let lines: Vec<_> = log.lines().filter(|line| !line.trim().is_empty()).collect();
         let log = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n");
-        Error::NotReady {
-            server: self.server,
-            reason,
-            log,
-        }
+        Error::NotReady { server: self.server, reason, log }
     }
 }
 
@@ -142,10 +129,7 @@ impl Slot {
         self.lock().as_ref().map(Process::pid)
     }
 
-    pub(crate) fn with<T>(
-        &self,
-        act: impl FnOnce(&Process) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&Process) -> Result<T, Error>) -> Result<T, Error> {
         self.lock().as_ref().map_or(Err(Error::NotRunning), act)
     }
 
@@ -154,10 +138,7 @@ impl Slot {
     }
 
     /// Kills what runs, then puts what the closure starts in its place.
-    pub(crate) fn replace(
-        &self,
-        start: impl FnOnce() -> Result<Process, Error>,
-    ) -> Result<(), Error> {
+    pub(crate) fn replace(&self, start: impl FnOnce() -> Result<Process, Error>) -> Result<(), Error> {
         let mut slot = self.lock();
         drop(slot.take());
         *slot = Some(start()?);
@@ -177,14 +158,8 @@ fn mortal(program: &Path) -> Command {
     // BusyBox has a `setpriv` without that option, so it is tried out.
     let setpriv = SETPRIV.get_or_init(|| {
         let setpriv = tool("setpriv").ok()?;
-        let works = Command::new(&setpriv)
-            .args(OPTION)
-            .arg("true")
-            .stderr(Stdio::null())
-            .status();
-        works
-            .is_ok_and(|status| status.success())
-            .then_some(setpriv)
+        let works = Command::new(&setpriv).args(OPTION).arg("true").stderr(Stdio::null()).status();
+        works.is_ok_and(|status| status.success()).then_some(setpriv)
     });
     let Some(setpriv) = setpriv else {
         return Command::new(program);

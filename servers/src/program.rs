@@ -32,14 +32,8 @@ pub enum Program {
 
 impl Program {
     /// Every program, in the order in which a person would list them.
-    pub const ALL: &[Self] = &[
-        Self::RedisServer,
-        Self::RedisSentinel,
-        Self::Redis8_2,
-        Self::Valkey9_1,
-        Self::RabbitMq,
-        Self::Epmd,
-    ];
+    pub const ALL: &[Self] =
+        &[Self::RedisServer, Self::RedisSentinel, Self::Redis8_2, Self::Valkey9_1, Self::RabbitMq, Self::Epmd];
 
     /// The program's file.
     ///
@@ -47,10 +41,7 @@ impl Program {
     ///
     /// [`Error::Missing`] where it is not installed.
     pub fn find(self) -> Result<PathBuf, Error> {
-        self.candidates()
-            .into_iter()
-            .find(|path| is_executable(path))
-            .ok_or(Error::Missing(self))
+        self.candidates().into_iter().find(|path| is_executable(path)).ok_or(Error::Missing(self))
     }
 
     /// The name of its file in [`folder`], for a program that comes from a wheel.
@@ -64,10 +55,7 @@ impl Program {
 
     fn candidates(self) -> Vec<PathBuf> {
         if let Some(file) = self.file_in_folder() {
-            return folders()
-                .into_iter()
-                .map(|folder| folder.join(file))
-                .collect();
+            return folders().into_iter().map(|folder| folder.join(file)).collect();
         }
         match self {
             Self::RedisServer => installed("redis-server", USUAL),
@@ -79,10 +67,7 @@ impl Program {
                 found.extend(installed("rabbitmq-server", USUAL));
                 found
             }
-            Self::Epmd => installed(
-                "epmd",
-                &["/usr/lib/erlang/bin", "/usr/local/lib/erlang/bin"],
-            ),
+            Self::Epmd => installed("epmd", &["/usr/lib/erlang/bin", "/usr/local/lib/erlang/bin"]),
             Self::Redis8_2 | Self::Valkey9_1 => Vec::new(),
         }
     }
@@ -109,28 +94,16 @@ pub fn folder() -> PathBuf {
 
 /// A tool of the operating system, where it is installed.
 pub(crate) fn tool(name: &'static str) -> Result<PathBuf, Error> {
-    installed(name, USUAL)
-        .into_iter()
-        .find(|path| is_executable(path))
-        .ok_or(Error::MissingTool(name))
+    installed(name, USUAL).into_iter().find(|path| is_executable(path)).ok_or(Error::MissingTool(name))
 }
 
 /// Where programs are, apart from the PATH: a person's PATH often lacks the `sbin` folders.
-const USUAL: &[&str] = &[
-    "/usr/bin",
-    "/usr/sbin",
-    "/usr/local/bin",
-    "/usr/local/sbin",
-    "/opt/homebrew/bin",
-    "/opt/homebrew/sbin",
-];
+const USUAL: &[&str] =
+    &["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/homebrew/sbin"];
 
 fn installed(name: &str, folders: &[&str]) -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path)
-        .chain(folders.iter().map(PathBuf::from))
-        .map(|folder| folder.join(name))
-        .collect()
+    env::split_paths(&path).chain(folders.iter().map(PathBuf::from)).map(|folder| folder.join(name)).collect()
 }
 
 /// Where servers from wheels may be, the best first; never empty.
@@ -138,24 +111,15 @@ fn folders() -> Vec<PathBuf> {
     if let Some(folder) = env::var_os(FOLDER_VARIABLE) {
         return vec![PathBuf::from(folder)];
     }
-    let beside_this_program = env::current_exe()
-        .ok()
-        .and_then(|exe| target_folder_of(&exe));
+    let beside_this_program = env::current_exe().ok().and_then(|exe| target_folder_of(&exe));
     // Doctests are run from a temporary folder, so the place of the sources counts too.
     let beside_the_sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
-    beside_this_program
-        .into_iter()
-        .chain([beside_the_sources])
-        .map(|target| target.join("servers"))
-        .collect()
+    beside_this_program.into_iter().chain([beside_the_sources]).map(|target| target.join("servers")).collect()
 }
 
 /// The target folder that a program was built in, which cargo marks with a file.
 fn target_folder_of(program: &Path) -> Option<PathBuf> {
-    program
-        .ancestors()
-        .find(|folder| folder.join("CACHEDIR.TAG").is_file())
-        .map(Path::to_path_buf)
+    program.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).map(Path::to_path_buf)
 }
 
 fn is_executable(path: &Path) -> bool {
@@ -173,20 +137,12 @@ mod tests {
         }
         let target = folder().parent().map(Path::to_path_buf);
         let exe = env::current_exe().unwrap();
-        assert!(
-            exe.starts_with(target.unwrap()),
-            "{} is not beside {}",
-            folder().display(),
-            exe.display()
-        );
+        assert!(exe.starts_with(target.unwrap()), "{} is not beside {}", folder().display(), exe.display());
     }
 
     #[test]
     fn a_missing_program_is_named_with_the_command_that_installs_it() {
         let message = Error::Missing(Program::Valkey9_1).to_string();
-        assert_eq!(
-            message,
-            "Valkey 9.1 is not installed: `cargo xtask setup` installs it"
-        );
+        assert_eq!(message, "Valkey 9.1 is not installed: `cargo xtask setup` installs it");
     }
 }

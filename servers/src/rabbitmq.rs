@@ -77,12 +77,7 @@ impl RabbitMq {
         let ports = Ports::free().map_err(Error::while_doing("find free ports"))?;
         let epmd = launch_epmd(epmd, folder.path(), ports)?;
         let broker = launch_broker(program, folder.path(), ports)?;
-        Ok(Self {
-            ports,
-            server: Slot::new(broker),
-            _epmd: epmd,
-            folder,
-        })
+        Ok(Self { ports, server: Slot::new(broker), _epmd: epmd, folder })
     }
 
     /// The URL for a client, as the default user and in the default virtual host.
@@ -140,8 +135,7 @@ impl RabbitMq {
     /// As [`start`](Self::start).
     pub fn restart(&self) -> Result<(), Error> {
         let program = Program::RabbitMq.find()?;
-        self.server
-            .replace(|| launch_broker(&program, self.folder.path(), self.ports))
+        self.server.replace(|| launch_broker(&program, self.folder.path(), self.ports))
     }
 }
 
@@ -150,19 +144,13 @@ impl Ports {
         // Held together until all are known, so that no two are the same.
         let listeners = [port::listen()?, port::listen()?, port::listen()?];
         let port = |at: usize| Ok::<_, io::Error>(listeners[at].local_addr()?.port());
-        Ok(Self {
-            amqp: port(0)?,
-            distribution: port(1)?,
-            epmd: port(2)?,
-        })
+        Ok(Self { amqp: port(0)?, distribution: port(1)?, epmd: port(2)? })
     }
 }
 
 fn launch_epmd(program: &Path, folder: &Path, ports: Ports) -> Result<Process, Error> {
     let mut epmd = Process::spawn("epmd", program, folder.join("epmd.log"), |command| {
-        command
-            .args(["-port", &ports.epmd.to_string(), "-address", "127.0.0.1"])
-            .current_dir(folder);
+        command.args(["-port", &ports.epmd.to_string(), "-address", "127.0.0.1"]).current_dir(folder);
     })?;
     epmd.wait_until_ready(PATIENCE, |_| connect(ports.epmd).is_ok())?;
     Ok(epmd)
@@ -196,29 +184,17 @@ fn environment(folder: &Path, ports: Ports) -> Vec<(&'static str, PathBuf)> {
         ("HOME", folder.join("home")),
         ("ERL_EPMD_PORT", text(ports.epmd.to_string())),
         ("ERL_EPMD_ADDRESS", text("127.0.0.1".to_owned())),
-        (
-            "RABBITMQ_NODENAME",
-            text(format!("t{}@localhost", ports.amqp)),
-        ),
+        ("RABBITMQ_NODENAME", text(format!("t{}@localhost", ports.amqp))),
         ("RABBITMQ_NODE_IP_ADDRESS", text("127.0.0.1".to_owned())),
         ("RABBITMQ_NODE_PORT", text(ports.amqp.to_string())),
         ("RABBITMQ_DIST_PORT", text(ports.distribution.to_string())),
         ("RABBITMQ_MNESIA_BASE", folder.join("mnesia")),
         ("RABBITMQ_LOG_BASE", folder.join("log")),
-        (
-            "RABBITMQ_ENABLED_PLUGINS_FILE",
-            folder.join("enabled_plugins"),
-        ),
+        ("RABBITMQ_ENABLED_PLUGINS_FILE", folder.join("enabled_plugins")),
         ("RABBITMQ_CONFIG_FILE", folder.join("rabbitmq.conf")),
-        (
-            "RABBITMQ_ADVANCED_CONFIG_FILE",
-            folder.join("advanced.config"),
-        ),
+        ("RABBITMQ_ADVANCED_CONFIG_FILE", folder.join("advanced.config")),
         ("RABBITMQ_CONF_ENV_FILE", text("/dev/null".to_owned())),
-        (
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
-            text(ERLANG_ARGUMENTS.to_owned()),
-        ),
+        ("RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", text(ERLANG_ARGUMENTS.to_owned())),
     ]
 }
 
@@ -243,12 +219,7 @@ fn is_port_taken(error: &Error) -> bool {
     let Error::NotReady { log, .. } = error else {
         return false;
     };
-    [
-        "eaddrinuse",
-        "in use by another",
-        "Address already in use",
-        "already a epmd running",
-    ]
-    .iter()
-    .any(|words| log.contains(words))
+    ["eaddrinuse", "in use by another", "Address already in use", "already a epmd running"]
+        .iter()
+        .any(|words| log.contains(words))
 }

@@ -106,16 +106,15 @@ impl RedisBuilder {
     /// with what it wrote to its log.
     pub fn start(self) -> Result<Redis, Error> {
         let program = self.binary.program().find()?;
-        let folder = TempDir::with_prefix("idempotent-redis-")
-            .map_err(Error::while_doing("create a temporary folder"))?;
+        let folder =
+            TempDir::with_prefix("idempotent-redis-").map_err(Error::while_doing("create a temporary folder"))?;
 
         let mut tries = 1..TRIES;
         loop {
             let port = self.choose_port()?;
             match self.launch(&program, folder.path(), port) {
                 Ok(server) => return Ok(self.into_redis(port, server, folder)),
-                Err(error)
-                    if self.port.is_none() && is_port_taken(&error) && tries.next().is_some() => {}
+                Err(error) if self.port.is_none() && is_port_taken(&error) && tries.next().is_some() => {}
                 Err(error) => return Err(error),
             }
         }
@@ -127,12 +126,7 @@ impl RedisBuilder {
     }
 
     fn into_redis(self, port: u16, server: Process, folder: TempDir) -> Redis {
-        Redis {
-            settings: self,
-            port,
-            server: Slot::new(server),
-            folder,
-        }
+        Redis { settings: self, port, server: Slot::new(server), folder }
     }
 
     fn launch(&self, program: &Path, folder: &Path, port: u16) -> Result<Process, Error> {
@@ -141,14 +135,7 @@ impl RedisBuilder {
             let append = if self.persistent { "yes" } else { "no" };
             command
                 .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
-                .args([
-                    "--save",
-                    "",
-                    "--appendonly",
-                    append,
-                    "--appendfsync",
-                    "always",
-                ])
+                .args(["--save", "", "--appendonly", append, "--appendfsync", "always"])
                 .arg("--dir")
                 .arg(folder);
             if let Some(password) = &self.password {
@@ -158,8 +145,7 @@ impl RedisBuilder {
         })?;
         // Its process id in the answer, for another's server may have taken the port.
         server.wait_until_ready(PATIENCE, |pid| {
-            self.process_behind(port)
-                .is_ok_and(|answering| answering == pid.to_string())
+            self.process_behind(port).is_ok_and(|answering| answering == pid.to_string())
         })?;
         Ok(server)
     }
@@ -167,9 +153,7 @@ impl RedisBuilder {
     fn process_behind(&self, port: u16) -> Result<String, Error> {
         let info = self.connect(port)?.call(&["INFO", "server"])?;
         let info = info.text().unwrap_or_default();
-        let pid = info
-            .lines()
-            .find_map(|line| line.strip_prefix("process_id:"));
+        let pid = info.lines().find_map(|line| line.strip_prefix("process_id:"));
         Ok(pid.unwrap_or_default().trim().to_owned())
     }
 
@@ -190,21 +174,13 @@ impl Redis {
 
     /// Begins a server with settings of its own.
     pub fn builder(binary: RedisBinary) -> RedisBuilder {
-        RedisBuilder {
-            binary,
-            arguments: Vec::new(),
-            password: None,
-            port: None,
-            persistent: false,
-        }
+        RedisBuilder { binary, arguments: Vec::new(), password: None, port: None, persistent: false }
     }
 
     /// The URL for a client: `redis://127.0.0.1:PORT/`, with the password if there is one.
     pub fn url(&self) -> String {
         let password = self.settings.password.as_deref().map(percent_encoded);
-        let user = password
-            .map(|password| format!(":{password}@"))
-            .unwrap_or_default();
+        let user = password.map(|password| format!(":{password}@")).unwrap_or_default();
         format!("redis://{user}127.0.0.1:{}/", self.port)
     }
 
@@ -259,10 +235,7 @@ impl Redis {
     /// As [`RedisBuilder::start`].
     pub fn restart(&self) -> Result<(), Error> {
         let program = self.program()?;
-        self.server.replace(|| {
-            self.settings
-                .launch(&program, self.folder.path(), self.port)
-        })
+        self.server.replace(|| self.settings.launch(&program, self.folder.path(), self.port))
     }
 
     /// As [`restart`](Self::restart), with all that was on its disk lost.
@@ -274,8 +247,7 @@ impl Redis {
         let program = self.program()?;
         self.server.replace(|| {
             empty(self.folder.path()).map_err(Error::while_doing("empty a server's folder"))?;
-            self.settings
-                .launch(&program, self.folder.path(), self.port)
+            self.settings.launch(&program, self.folder.path(), self.port)
         })
     }
 
@@ -334,7 +306,5 @@ fn percent_encoded(text: &str) -> String {
 }
 
 fn hex_digit(value: u8) -> char {
-    char::from_digit(value.into(), 16)
-        .expect("four bits are a digit")
-        .to_ascii_uppercase()
+    char::from_digit(value.into(), 16).expect("four bits are a digit").to_ascii_uppercase()
 }

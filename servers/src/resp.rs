@@ -87,9 +87,7 @@ impl Connection {
             .get_mut()
             .write_all(&encode(arguments))
             .map_err(Error::while_doing("send a command to a Redis server"))?;
-        self.reply()
-            .map_err(Error::while_doing("read the answer of a Redis server"))?
-            .map_err(Error::Refused)
+        self.reply().map_err(Error::while_doing("read the answer of a Redis server"))?.map_err(Error::Refused)
     }
 
     /// An answer, or the server's refusal.
@@ -124,9 +122,7 @@ impl Connection {
     fn line(&mut self) -> io::Result<String> {
         let mut line = String::new();
         self.0.read_line(&mut line)?;
-        line.strip_suffix("\r\n")
-            .map(str::to_owned)
-            .ok_or_else(|| not_redis(&line))
+        line.strip_suffix("\r\n").map(str::to_owned).ok_or_else(|| not_redis(&line))
     }
 
     fn bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
@@ -155,8 +151,5 @@ fn length(text: &str) -> io::Result<Option<usize>> {
 }
 
 fn not_redis(line: &str) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        format!("unexpected answer {line:?}"),
-    )
+    io::Error::new(io::ErrorKind::InvalidData, format!("unexpected answer {line:?}"))
 }

@@ -26,11 +26,7 @@ fn the_servers_of_a_killed_process_end() {
         return;
     }
     let mut victim = Command::new(env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "the_servers_of_a_killed_process_end",
-            "--nocapture",
-        ])
+        .args(["--exact", "the_servers_of_a_killed_process_end", "--nocapture"])
         .env(ROLE, "yes")
         .stdout(Stdio::piped())
         .spawn()
@@ -50,10 +46,7 @@ fn the_servers_of_a_killed_process_end() {
 
     let deadline = Instant::now() + Duration::from_secs(5);
     while is_alive(server) {
-        assert!(
-            Instant::now() < deadline,
-            "the server outlived the process that started it"
-        );
+        assert!(Instant::now() < deadline, "the server outlived the process that started it");
         thread::sleep(Duration::from_millis(5));
     }
     // Nobody was left to remove it.
@@ -62,11 +55,7 @@ fn the_servers_of_a_killed_process_end() {
 
 fn be_killed() {
     let redis = Redis::start(RedisBinary::System).unwrap();
-    println!(
-        "{MARK}{} {}",
-        redis.pid().unwrap(),
-        redis.folder().display()
-    );
+    println!("{MARK}{} {}", redis.pid().unwrap(), redis.folder().display());
     std::io::stdout().flush().unwrap();
     thread::sleep(Duration::from_mins(1));
 }

@@ -14,10 +14,7 @@ fn without_a_fault_everything_passes() {
     let Some((redis, proxy)) = start() else {
         return;
     };
-    assert_eq!(
-        proxy.url(&redis.url()),
-        format!("redis://127.0.0.1:{}/", proxy.port())
-    );
+    assert_eq!(proxy.url(&redis.url()), format!("redis://127.0.0.1:{}/", proxy.port()));
 
     let mut client = connect(&proxy).unwrap();
     assert_eq!(ask(&mut client, "SET key value").unwrap(), "+OK\r\n");
@@ -59,9 +56,7 @@ fn a_delayed_answer_comes_after_the_effect() {
         return;
     };
     let mut client = connect(&proxy).unwrap();
-    proxy
-        .set(Fault::DelayAnswers(Duration::from_secs(1)))
-        .unwrap();
+    proxy.set(Fault::DelayAnswers(Duration::from_secs(1))).unwrap();
     let sent = Instant::now();
     client.write_all(b"SET key value\r\n").unwrap();
     wait_until(|| redis.cli(&["GET", "key"]).unwrap().text() == Some("value"));
@@ -150,10 +145,7 @@ fn a_cut_closes_every_connection_and_new_ones_pass() {
     assert_eq!(proxy.cut(), 2);
     assert_eq!(proxy.connections(), 0);
     assert!(clients.iter_mut().all(is_closed));
-    assert_eq!(
-        ask(&mut connect(&proxy).unwrap(), "PING").unwrap(),
-        "+PONG\r\n"
-    );
+    assert_eq!(ask(&mut connect(&proxy).unwrap(), "PING").unwrap(), "+PONG\r\n");
 }
 
 #[test]
@@ -171,10 +163,7 @@ fn refused_clients_are_refused_until_they_are_not() {
         assert_eq!(ask(&mut before, "PING").unwrap(), "+PONG\r\n");
 
         proxy.set(Fault::None).unwrap();
-        assert_eq!(
-            ask(&mut connect(&proxy).unwrap(), "PING").unwrap(),
-            "+PONG\r\n"
-        );
+        assert_eq!(ask(&mut connect(&proxy).unwrap(), "PING").unwrap(), "+PONG\r\n");
     }
 }
 
@@ -190,10 +179,7 @@ fn a_server_that_is_killed_closes_the_clients() {
     assert!(is_closed(&mut connect(&proxy).unwrap()));
 
     redis.restart().unwrap();
-    assert_eq!(
-        ask(&mut connect(&proxy).unwrap(), "PING").unwrap(),
-        "+PONG\r\n"
-    );
+    assert_eq!(ask(&mut connect(&proxy).unwrap(), "PING").unwrap(), "+PONG\r\n");
 }
 
 #[test]
@@ -208,10 +194,7 @@ fn a_proxy_that_is_dropped_leaves_nothing() {
         proxy.set(fault).unwrap();
         drop(proxy);
         assert!(is_closed(&mut client), "{fault:?}");
-        assert!(
-            TcpStream::connect(("127.0.0.1", port)).is_err(),
-            "{fault:?}"
-        );
+        assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "{fault:?}");
     }
 }
 
@@ -243,12 +226,9 @@ fn answer(client: &mut TcpStream) -> io::Result<String> {
 fn is_silent(client: &mut TcpStream) -> bool {
     let patience = client.read_timeout().unwrap();
     client.set_read_timeout(Some(SHORT)).unwrap();
-    let silent = client.peek(&mut [0]).is_err_and(|error| {
-        matches!(
-            error.kind(),
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-        )
-    });
+    let silent = client
+        .peek(&mut [0])
+        .is_err_and(|error| matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut));
     client.set_read_timeout(patience).unwrap();
     silent
 }

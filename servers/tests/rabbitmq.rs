@@ -13,10 +13,7 @@ fn a_broker_starts_answers_is_killed_comes_back_and_leaves_nothing() {
     let Some(rabbit) = needed(RabbitMq::start()) else {
         return;
     };
-    assert_eq!(
-        rabbit.url(),
-        format!("amqp://guest:guest@127.0.0.1:{}/%2f", rabbit.port())
-    );
+    assert_eq!(rabbit.url(), format!("amqp://guest:guest@127.0.0.1:{}/%2f", rabbit.port()));
     assert!(greets(&rabbit));
 
     rabbit.stop().unwrap();
@@ -42,9 +39,7 @@ fn a_broker_starts_answers_is_killed_comes_back_and_leaves_nothing() {
 /// Whether the broker answers the greeting of AMQP.
 fn greets(rabbit: &RabbitMq) -> bool {
     let mut client = TcpStream::connect(("127.0.0.1", rabbit.port())).unwrap();
-    client
-        .set_read_timeout(Some(Duration::from_secs(1)))
-        .unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
     client.write_all(b"AMQP\x00\x00\x09\x01").unwrap();
     client.read_exact(&mut [0; 8]).is_ok()
 }
@@ -56,9 +51,6 @@ fn processes_in(folder: &Path) -> usize {
     };
     processes
         .filter_map(|process| fs::read_link(process.ok()?.path().join("cwd")).ok())
-        .filter(|cwd| {
-            cwd.to_string_lossy()
-                .starts_with(&*folder.to_string_lossy())
-        })
+        .filter(|cwd| cwd.to_string_lossy().starts_with(&*folder.to_string_lossy()))
         .count()
 }

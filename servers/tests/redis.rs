@@ -8,10 +8,7 @@ use servers::{Error, Redis, RedisBinary, needed};
 
 #[test]
 fn every_binary_is_the_version_that_it_is_called() {
-    let called = [
-        (RedisBinary::Redis8_2, "redis_version:8.2."),
-        (RedisBinary::Valkey9_1, "valkey_version:9.1."),
-    ];
+    let called = [(RedisBinary::Redis8_2, "redis_version:8.2."), (RedisBinary::Valkey9_1, "valkey_version:9.1.")];
     for (binary, version) in called {
         let Some(redis) = needed(Redis::start(binary)) else {
             continue;
@@ -42,9 +39,7 @@ fn a_refusal_is_an_error_with_the_servers_words() {
         return;
     };
     let refused = redis.cli(&["INCR"]).unwrap_err();
-    assert!(
-        matches!(&refused, Error::Refused(words) if words.contains("wrong number of arguments"))
-    );
+    assert!(matches!(&refused, Error::Refused(words) if words.contains("wrong number of arguments")));
 }
 
 #[test]
@@ -52,15 +47,9 @@ fn answers_of_every_kind_are_read() {
     let Some(redis) = needed(Redis::start(RedisBinary::System)) else {
         return;
     };
-    redis
-        .cli(&["RPUSH", "list", "a", "", "three\r\nlines\r\n"])
-        .unwrap();
+    redis.cli(&["RPUSH", "list", "a", "", "three\r\nlines\r\n"]).unwrap();
     let list = redis.cli(&["LRANGE", "list", "0", "-1"]).unwrap();
-    let texts: Vec<_> = list
-        .list()
-        .iter()
-        .map(|reply| reply.text().unwrap())
-        .collect();
+    let texts: Vec<_> = list.list().iter().map(|reply| reply.text().unwrap()).collect();
     assert_eq!(texts, ["a", "", "three\r\nlines\r\n"]);
     assert_eq!(redis.cli(&["LLEN", "list"]).unwrap().integer(), Some(3));
     assert_eq!(redis.cli(&["GET", "nothing"]).unwrap().to_string(), "(nil)");
@@ -72,11 +61,7 @@ fn a_password_is_asked_for_and_stands_in_the_url() {
     let Some(redis) = needed(builder.start()) else {
         return;
     };
-    assert!(
-        redis.url().starts_with("redis://:p%40ss%2Fword@127.0.0.1:"),
-        "{}",
-        redis.url()
-    );
+    assert!(redis.url().starts_with("redis://:p%40ss%2Fword@127.0.0.1:"), "{}", redis.url());
     assert_eq!(redis.cli(&["PING"]).unwrap().text(), Some("PONG"));
     let wrong = redis.cli(&["AUTH", "wrong"]).unwrap_err();
     assert!(wrong.to_string().contains("WRONGPASS"), "{wrong}");
@@ -84,9 +69,7 @@ fn a_password_is_asked_for_and_stands_in_the_url() {
 
 #[test]
 fn arguments_reach_the_server() {
-    let builder = Redis::builder(RedisBinary::System)
-        .arg("--maxmemory")
-        .arg("12mb");
+    let builder = Redis::builder(RedisBinary::System).arg("--maxmemory").arg("12mb");
     let Some(redis) = needed(builder.start()) else {
         return;
     };
@@ -96,9 +79,7 @@ fn arguments_reach_the_server() {
 
 #[test]
 fn a_server_that_does_not_start_says_why() {
-    let builder = Redis::builder(RedisBinary::System)
-        .arg("--no-such-option")
-        .arg("1");
+    let builder = Redis::builder(RedisBinary::System).arg("--no-such-option").arg("1");
     let error = match builder.start() {
         Err(error) if error.is_missing() => {
             needed::<()>(Err(error));
@@ -106,10 +87,7 @@ fn a_server_that_does_not_start_says_why() {
         }
         other => other.unwrap_err(),
     };
-    assert!(
-        matches!(&error, Error::NotReady { log, .. } if log.contains("no-such-option")),
-        "{error}"
-    );
+    assert!(matches!(&error, Error::NotReady { log, .. } if log.contains("no-such-option")), "{error}");
 }
 
 #[test]
@@ -117,9 +95,7 @@ fn a_port_that_is_asked_for_and_taken_is_an_error() {
     let Some(first) = needed(Redis::start(RedisBinary::System)) else {
         return;
     };
-    let second = Redis::builder(RedisBinary::System)
-        .port(first.port())
-        .start();
+    let second = Redis::builder(RedisBinary::System).port(first.port()).start();
     assert!(matches!(second, Err(Error::NotReady { .. })));
 }
 
@@ -190,9 +166,7 @@ fn a_stopped_server_can_be_killed_and_dropped() {
 
 #[test]
 fn a_server_outlives_the_thread_that_started_it() {
-    let started = std::thread::spawn(|| Redis::start(RedisBinary::System))
-        .join()
-        .unwrap();
+    let started = std::thread::spawn(|| Redis::start(RedisBinary::System)).join().unwrap();
     let Some(redis) = needed(started) else { return };
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(redis.cli(&["PING"]).unwrap().text(), Some("PONG"));
@@ -207,11 +181,7 @@ fn a_server_can_be_pinned_to_a_core() {
     match redis.pin_to(core) {
         Ok(()) => {
             let status = std::fs::read_to_string(format!("/proc/{}/status", redis.pid().unwrap()));
-            assert!(
-                status
-                    .unwrap()
-                    .contains(&format!("Cpus_allowed_list:\t{core}\n"))
-            );
+            assert!(status.unwrap().contains(&format!("Cpus_allowed_list:\t{core}\n")));
         }
         Err(error) => assert!(error.is_missing(), "{error}"),
     }
@@ -220,13 +190,8 @@ fn a_server_can_be_pinned_to_a_core() {
 #[test]
 fn many_servers_start_at_once() {
     let ports: Vec<_> = std::thread::scope(|scope| {
-        let starts: Vec<_> = (0..8)
-            .map(|_| scope.spawn(|| Redis::start(RedisBinary::System)))
-            .collect();
-        starts
-            .into_iter()
-            .filter_map(|start| needed(start.join().unwrap()))
-            .collect()
+        let starts: Vec<_> = (0..8).map(|_| scope.spawn(|| Redis::start(RedisBinary::System))).collect();
+        starts.into_iter().filter_map(|start| needed(start.join().unwrap())).collect()
     });
     for redis in ports {
         TcpStream::connect(("127.0.0.1", redis.port())).unwrap();
@@ -236,21 +201,17 @@ fn many_servers_start_at_once() {
 /// A container may have been given some cores only.
 fn first_allowed_core() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let allowed = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     let first = allowed.unwrap_or("0").trim().split([',', '-']).next();
     first.and_then(|core| core.parse().ok()).unwrap_or(0)
 }
 
 fn exists(pid: u32) -> bool {
-    rustix::process::test_kill_process(rustix::process::Pid::from_raw(pid.cast_signed()).unwrap())
-        .is_ok()
+    rustix::process::test_kill_process(rustix::process::Pid::from_raw(pid.cast_signed()).unwrap()).is_ok()
 }
 
 /// The state letter of a process, on Linux.
 fn state_of(pid: u32) -> Option<char> {
-    let stat =
-        std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
+    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
     stat.rsplit(')').next()?.trim_start().chars().next()
 }

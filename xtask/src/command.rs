@@ -24,9 +24,7 @@ pub(crate) fn workspace() -> PathBuf {
 
 /// Runs a command in sight of the user.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("could not run `{}`", words(command)))?;
+    let status = command.status().with_context(|| format!("could not run `{}`", words(command)))?;
     if !status.success() {
         bail!("`{}` failed: {status}", words(command));
     }
@@ -35,14 +33,8 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
 
 /// Runs a command out of sight, and gives what it printed.
 pub(crate) fn read(command: &mut Command) -> anyhow::Result<String> {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("could not run `{}`", words(command)))?;
+    let Output { status, stdout, stderr } =
+        command.stdin(Stdio::null()).output().with_context(|| format!("could not run `{}`", words(command)))?;
     if !status.success() {
         let said = String::from_utf8_lossy(&stderr);
         bail!("`{}` failed: {status}\n{}", words(command), said.trim_end());

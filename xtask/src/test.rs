@@ -23,9 +23,6 @@ pub(crate) fn run(runner_arguments: &[String]) -> anyhow::Result<()> {
 /// A run of tests over all packages and features, in which a missing server is a failure.
 fn workspace_tests(runner: &[&str]) -> Command {
     let mut cargo = command::cargo();
-    cargo
-        .args(runner)
-        .args(["--workspace", "--all-features"])
-        .env(servers::REQUIRE_VARIABLE, "1");
+    cargo.args(runner).args(["--workspace", "--all-features"]).env(servers::REQUIRE_VARIABLE, "1");
     cargo
 }

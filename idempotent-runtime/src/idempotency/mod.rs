@@ -226,8 +226,8 @@ impl Idempotency {
 
     fn from_parts(settings: Builder, store: Arc<dyn Store>, mode: Mode) -> Self {
         let clock = Clock::of(store.home());
-        let keeper = Keeper::new(Arc::clone(&store), clock);
         let Builder { owner, namespace, codec, readers, settings } = settings;
+        let keeper = Keeper::new(Arc::clone(&store), clock, settings.store_timeout);
         let codec = codec.unwrap_or_else(|| Arc::new(Json));
         let owner = owner.unwrap_or_else(builder::default_owner);
         Self { core: Arc::new(Core { mode, store, keeper, clock, owner, namespace, settings, codec, readers }) }

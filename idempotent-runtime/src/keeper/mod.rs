@@ -20,6 +20,7 @@ use tokio::runtime::{Handle, Id};
 use tokio::sync::Notify;
 
 pub(crate) use errand::{Errand, Work};
+use round::{Means, Open};
 
 use crate::clock::{Clock, Moment};
 use crate::lease::Lease;
@@ -28,8 +29,7 @@ use crate::store::{Home, Store};
 /// One keeper per handle.
 #[derive(Debug)]
 pub(crate) struct Keeper {
-    store: Arc<dyn Store>,
-    clock: Clock,
+    means: Means,
     posts: Posts,
     pending: Arc<Pending>,
 }
@@ -115,12 +115,13 @@ impl Drop for Enlisted {
 }
 
 impl Keeper {
-    pub(crate) fn new(store: Arc<dyn Store>, clock: Clock) -> Self {
+    /// `patience` bounds how long a renewal is waited for.
+    pub(crate) fn new(store: Arc<dyn Store>, clock: Clock, patience: Duration) -> Self {
         let posts = match store.home() {
             Home::Thread => Posts::Thread(Mutex::default()),
             Home::Caller => Posts::Callers(Mutex::default()),
         };
-        Self { store, clock, posts, pending: Arc::default() }
+        Self { means: Means { store, clock, patience }, posts, pending: Arc::default() }
     }
 
     /// Keeps `lease` renewed until the answer is dropped.
@@ -148,10 +149,11 @@ impl Keeper {
     /// runtime is left.
     pub(crate) fn send(&self, errand: Errand) {
         let counted = self.pending.one();
-        if self.store.home() == Home::Caller && errand.at_once(&self.store) {
+        let inside = self.means.store.home() == Home::Caller;
+        if inside && errand.at_once(&self.means.store) {
             return;
         }
-        if self.store.home() == Home::Caller && Handle::try_current().is_err() {
+        if inside && Handle::try_current().is_err() {
             tracing::warn!(key = %errand.key(), "no runtime is left to finish a call on; its lease will lapse");
             return;
         }
@@ -219,7 +221,7 @@ impl Keeper {
     }
 
     fn rounds(&self, post: &Arc<Post>) -> impl Future<Output = ()> + Send + use<> {
-        round::rounds(Arc::clone(post), Arc::clone(&self.store), self.clock)
+        round::rounds(Open(Arc::clone(post)), self.means.clone())
     }
 }
 

@@ -8,20 +8,31 @@ use tokio::task::JoinSet;
 use super::{Errand, Post};
 use crate::clock::{Clock, Moment};
 use crate::lease::{Lease, News};
+use crate::observe;
 use crate::store::{Answer, Store};
 
+/// What rounds need.
+#[derive(Clone, Debug)]
+pub(super) struct Means {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Clock,
+    /// How long a renewal is waited for.
+    pub(super) patience: Duration,
+}
+
 /// Makes rounds until the handle is gone and nothing is left to keep.
-pub(super) async fn rounds(post: Arc<Post>, store: Arc<dyn Store>, clock: Clock) {
-    let _open = Open(Arc::clone(&post));
+pub(super) async fn rounds(open: Open, means: Means) {
+    let post = Arc::clone(&open.0);
+    let clock = means.clock;
     let mut errands = JoinSet::new();
     loop {
         let round = begin(&post, clock.now());
         for lease in round.due {
-            tokio::spawn(renew(lease, Arc::clone(&store), Arc::clone(&post)));
+            tokio::spawn(renew(lease, means.clone(), Arc::clone(&post)));
         }
         while errands.try_join_next().is_some() {}
         for errand in round.errands {
-            errands.spawn(errand.run(Arc::clone(&store)));
+            errands.spawn(errand.run(Arc::clone(&means.store)));
         }
         if round.last {
             errands.join_all().await;
@@ -66,10 +77,11 @@ fn begin(post: &Post, now: Moment) -> Round {
 }
 
 /// Renews one lease, once: what is not answered is asked again in a later round.
-async fn renew(lease: Arc<Lease>, store: Arc<dyn Store>, post: Arc<Post>) {
+async fn renew(lease: Arc<Lease>, means: Means, post: Arc<Post>) {
     let sent = lease.asking();
-    let patience = (lease.length / 3).max(SHORTEST_NAP);
-    let news = match tokio::time::timeout(patience, store.renew(&lease.key, lease.token)).await {
+    let patience = means.patience.min(lease.length / 3).max(SHORTEST_NAP);
+    let renewal = observe::store(&*means.store, "renew", means.store.renew(&lease.key, lease.token));
+    let news = match tokio::time::timeout(patience, renewal).await {
         Ok(Ok(Answer::Held)) => News::Held,
         Ok(Ok(Answer::Lost)) => News::Lost,
         Ok(Err(error)) => {
@@ -82,8 +94,9 @@ async fn renew(lease: Arc<Lease>, store: Arc<dyn Store>, post: Arc<Post>) {
     post.news.notify_one();
 }
 
-/// Marks the post closed when its rounds end, also when their runtime is taken away under them.
-struct Open(Arc<Post>);
+/// An open post: closed when its rounds end, also when their runtime is taken away under them, or never begins them.
+#[derive(Debug)]
+pub(super) struct Open(pub(super) Arc<Post>);
 
 impl Drop for Open {
     fn drop(&mut self) {

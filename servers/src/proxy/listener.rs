@@ -9,9 +9,7 @@ use super::pump;
 use super::state::{Connection, State};
 
 pub(super) fn spawn(state: Arc<State>, listener: TcpListener) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new()
-        .name(format!("proxy-{}", state.address.port()))
-        .spawn(move || listen(&state, listener))
+    thread::Builder::new().name(format!("proxy-{}", state.address.port())).spawn(move || listen(&state, listener))
 }
 
 fn listen(state: &Arc<State>, mut listener: TcpListener) {

@@ -67,19 +67,10 @@ impl Proxy {
     /// [`Error::Io`] where there is no free port.
     pub fn start(server: u16) -> Result<Self, Error> {
         let listening = port::listen().map_err(Error::while_doing("listen on a free port"))?;
-        let address = listening
-            .local_addr()
-            .map_err(Error::while_doing("read a port"))?;
-        let state = Arc::new(State::new(
-            address,
-            SocketAddr::from((Ipv4Addr::LOCALHOST, server)),
-        ));
-        let listener = listener::spawn(Arc::clone(&state), listening)
-            .map_err(Error::while_doing("start a thread"))?;
-        Ok(Self {
-            state,
-            listener: Some(listener),
-        })
+        let address = listening.local_addr().map_err(Error::while_doing("read a port"))?;
+        let state = Arc::new(State::new(address, SocketAddr::from((Ipv4Addr::LOCALHOST, server))));
+        let listener = listener::spawn(Arc::clone(&state), listening).map_err(Error::while_doing("start a thread"))?;
+        Ok(Self { state, listener: Some(listener) })
     }
 
     /// The port for clients.
@@ -120,10 +111,7 @@ impl Proxy {
     /// command's name, or a key.
     pub fn lose_answers_to(&self, requests: usize, containing: impl AsRef<[u8]>) {
         let containing = containing.as_ref().to_vec();
-        self.state.lose(LostAnswers {
-            left: requests,
-            containing,
-        });
+        self.state.lose(LostAnswers { left: requests, containing });
     }
 
     /// How many answers have been lost as [`lose_answers`](Self::lose_answers) says.

@@ -40,13 +40,7 @@ enum End {
     Lost,
 }
 
-fn pump(
-    state: &State,
-    connection: &Connection,
-    way: Way,
-    mut from: &TcpStream,
-    mut to: &TcpStream,
-) -> io::Result<End> {
+fn pump(state: &State, connection: &Connection, way: Way, mut from: &TcpStream, mut to: &TcpStream) -> io::Result<End> {
     let mut buffer = [0; 16 * 1024];
     loop {
         let length = from.read(&mut buffer)?;

@@ -89,12 +89,7 @@ impl State {
             answers_lost: 0,
             connections: Vec::new(),
         };
-        Self {
-            address,
-            server,
-            inner: Mutex::new(inner),
-            changed: Condvar::new(),
-        }
+        Self { address, server, inner: Mutex::new(inner), changed: Condvar::new() }
     }
 
     pub(super) fn set(&self, fault: Fault) -> Result<(), Error> {
@@ -113,13 +108,9 @@ impl State {
         if fault == Fault::Refuse && matches!(inner.listening, Listening::Yes) {
             self.wake_listener();
         }
-        let settled = self
-            .changed
-            .wait_while(inner, |inner| inner.is_listener_behind());
+        let settled = self.changed.wait_while(inner, |inner| inner.is_listener_behind());
         match settled.unwrap_or_else(PoisonError::into_inner).listening {
-            Listening::Failed(kind) => Err(Error::while_doing("listen on the proxy's port again")(
-                kind.into(),
-            )),
+            Listening::Failed(kind) => Err(Error::while_doing("listen on the proxy's port again")(kind.into())),
             _ => Ok(()),
         }
     }
@@ -166,15 +157,13 @@ impl State {
         let mut inner = self.lock();
         inner.listening = Listening::No;
         self.changed.notify_all();
-        let refuses =
-            |inner: &mut Inner| inner.fault == Fault::Refuse && inner.phase == Phase::Running;
+        let refuses = |inner: &mut Inner| inner.fault == Fault::Refuse && inner.phase == Phase::Running;
         drop(self.changed.wait_while(inner, refuses));
     }
 
     /// Says whether the port is open again.
     pub(super) fn listens_again(&self, outcome: Result<(), io::Error>) {
-        self.lock().listening =
-            outcome.map_or_else(|error| Listening::Failed(error.kind()), |()| Listening::Yes);
+        self.lock().listening = outcome.map_or_else(|error| Listening::Failed(error.kind()), |()| Listening::Yes);
         self.changed.notify_all();
     }
 
@@ -184,9 +173,7 @@ impl State {
         if inner.phase == Phase::Ended {
             return false;
         }
-        inner
-            .connections
-            .retain(|connection| connection.strong_count() > 0);
+        inner.connections.retain(|connection| connection.strong_count() > 0);
         inner.connections.push(Arc::downgrade(connection));
         true
     }
@@ -195,13 +182,9 @@ impl State {
 
     /// Judges bytes that have been read; waits while the network is down.
     pub(super) fn fate(&self, connection: &Connection, way: Way, bytes: &[u8]) -> Fate {
-        let held = |inner: &mut Inner| {
-            inner.fault == Fault::Hold && inner.phase == Phase::Running && !connection.is_cut()
-        };
-        let mut inner = self
-            .changed
-            .wait_while(self.lock(), held)
-            .unwrap_or_else(PoisonError::into_inner);
+        let held =
+            |inner: &mut Inner| inner.fault == Fault::Hold && inner.phase == Phase::Running && !connection.is_cut();
+        let mut inner = self.changed.wait_while(self.lock(), held).unwrap_or_else(PoisonError::into_inner);
 
         if way == Way::Answer && connection.mute.load(Ordering::Relaxed) {
             inner.answers_lost += 1;
@@ -215,8 +198,9 @@ impl State {
             connection.mute.store(true, Ordering::Relaxed);
         }
         match (inner.fault, way) {
-            (Fault::DelayRequests(delay), Way::Request)
-            | (Fault::DelayAnswers(delay), Way::Answer) => Fate::PassAfter(delay),
+            (Fault::DelayRequests(delay), Way::Request) | (Fault::DelayAnswers(delay), Way::Answer) => {
+                Fate::PassAfter(delay)
+            }
             _ => Fate::Pass,
         }
     }
@@ -250,8 +234,7 @@ impl Inner {
 impl LostAnswers {
     fn takes(&mut self, request: &[u8]) -> bool {
         let wanted = &self.containing;
-        let takes = self.left > 0
-            && (wanted.is_empty() || request.windows(wanted.len()).any(|part| part == wanted));
+        let takes = self.left > 0 && (wanted.is_empty() || request.windows(wanted.len()).any(|part| part == wanted));
         self.left -= usize::from(takes);
         takes
     }
@@ -262,13 +245,7 @@ impl Connection {
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
         let no = || AtomicBool::new(false);
-        Ok(Self {
-            client,
-            server,
-            holed: no(),
-            mute: no(),
-            cut: no(),
-        })
+        Ok(Self { client, server, holed: no(), mute: no(), cut: no() })
     }
 
     /// Closes both halves; the threads that read from them come to an end.

