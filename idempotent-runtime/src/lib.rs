@@ -1,5 +1,6 @@
 //! Idempotent handlers.
 
+pub mod admin;
 pub mod store;
 
 mod claim;

@@ -17,6 +17,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::admin::Admin;
 use crate::fingerprint::Fingerprint;
 use crate::key::Key;
 use crate::record::{Completed, Recorded};
@@ -113,6 +114,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Watches `key` for the end of a run. Whatever ends one after this call wakes the watch, so a caller that
     /// watches first and looks second misses nothing. A store that cannot wake returns [`Watch::never`].
     fn watch(&self, key: &Key) -> Watch;
+
+    /// The store's administration, if it has one.
+    fn admin(&self) -> Option<&dyn Admin>;
 
     /// Where the keeper of this store's leases must live.
     fn home(&self) -> Home;

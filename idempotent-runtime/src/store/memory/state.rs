@@ -400,7 +400,7 @@ impl Release<'_> {
 }
 
 impl Retention {
-    fn end(self, now: Moment) -> Option<Moment> {
+    pub(super) fn end(self, now: Moment) -> Option<Moment> {
         match self {
             Self::For(time) => Some(now.saturating_add(time)),
             Self::Forever => None,
