@@ -2,7 +2,6 @@
 //! code stands.
 
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
-use quote::ToTokens as _;
 use syn::{
     FnArg, GenericArgument, Pat, Path, PathArguments, ReturnType, Signature, Type, TypeParamBound,
     punctuated::Punctuated,
@@ -184,16 +183,20 @@ pub(crate) fn inner_attributes(body: TokenStream) -> (TokenStream, TokenStream) 
     (tokens.into_iter().take(end).collect(), rest)
 }
 
-/// The first `impl Trait` in a type: it has no name to give to a record.
-pub(crate) fn impl_trait(ty: &Type) -> Option<TokenStream> {
+/// The first part of a type, itself among them, that `is` what is looked for.
+pub(crate) fn find<'a>(ty: &'a Type, is: &dyn Fn(&Type) -> bool) -> Option<&'a Type> {
+    if is(ty) {
+        return Some(ty);
+    }
     match ty {
-        Type::ImplTrait(ty) => Some(ty.to_token_stream()),
-        Type::Array(ty) => impl_trait(&ty.elem),
-        Type::Group(ty) => impl_trait(&ty.elem),
-        Type::Paren(ty) => impl_trait(&ty.elem),
-        Type::Reference(ty) => impl_trait(&ty.elem),
-        Type::Tuple(ty) => ty.elems.iter().find_map(impl_trait),
-        Type::Path(ty) => ty.path.segments.iter().find_map(|segment| types(&segment.arguments).find_map(impl_trait)),
+        Type::Array(ty) => find(&ty.elem, is),
+        Type::Group(ty) => find(&ty.elem, is),
+        Type::Paren(ty) => find(&ty.elem, is),
+        Type::Reference(ty) => find(&ty.elem, is),
+        Type::Tuple(ty) => ty.elems.iter().find_map(|ty| find(ty, is)),
+        Type::Path(ty) => {
+            ty.path.segments.iter().find_map(|segment| types(&segment.arguments).find_map(|ty| find(ty, is)))
+        }
         _ => None,
     }
 }
