@@ -167,10 +167,9 @@ fn reply(signature: &Signature, on_duplicate: OnDuplicate, errors: &mut Errors) 
         errors.push(hidden, "an `impl Trait` has no type that a duplicate's value could be read as; name the type");
         return None;
     }
-    let (value, _) = signature::sides(&reply);
-    let reference = signature::find(value, &|ty| matches!(ty, Type::Reference(_)));
-    let recorded = on_duplicate == OnDuplicate::Replay && !std::ptr::eq(value, &reply);
-    if let Some(reference) = reference.filter(|_| recorded) {
+    let recorded = signature::spelled_sides(&reply).filter(|_| on_duplicate == OnDuplicate::Replay);
+    let reference = recorded.and_then(|(value, _)| signature::find(value, &|ty| matches!(ty, Type::Reference(_))));
+    if let Some(reference) = reference {
         errors.push(reference, "a reference cannot be recorded; return an owned value");
         return None;
     }

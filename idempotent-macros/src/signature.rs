@@ -96,19 +96,21 @@ fn types(arguments: &PathArguments) -> impl Iterator<Item = &Type> {
     })
 }
 
-/// `T` and `E`, each where it is spelled, for the checks that rustc makes there. A type that is not spelled
-/// `…Result<…>` stands for both.
-pub(crate) fn sides(reply: &Type) -> (&Type, &Type) {
+/// `T` and `E` as far as the type spells them: `…Result<T, E>`. What an alias keeps to itself stands at the whole type.
+pub(crate) fn spelled_sides(reply: &Type) -> Option<(&Type, &Type)> {
     let segment = match reply {
-        Type::Group(group) => return sides(&group.elem),
-        Type::Path(path) => path.path.segments.last(),
-        _ => None,
-    };
-    let Some(segment) = segment.filter(|segment| segment.ident.to_string().ends_with("Result")) else {
-        return (reply, reply);
+        Type::Group(group) => return spelled_sides(&group.elem),
+        Type::Path(path) => path.path.segments.last()?,
+        _ => return None,
     };
     let mut types = types(&segment.arguments);
-    (types.next().unwrap_or(reply), types.next().unwrap_or(reply))
+    let spelled = segment.ident.to_string().ends_with("Result");
+    spelled.then(|| (types.next().unwrap_or(reply), types.next().unwrap_or(reply)))
+}
+
+/// Where rustc is to check `T` and `E`.
+pub(crate) fn sides(reply: &Type) -> (&Type, &Type) {
+    spelled_sides(reply).unwrap_or((reply, reply))
 }
 
 /// What stands around the one block of a body that gives a future, so that it can be put around the guarded block.
