@@ -17,14 +17,24 @@ pub(crate) struct Args {
 /// `name = value`, or a flag.
 pub(crate) struct Entry {
     pub(crate) name: Ident,
-    pub(crate) value: Option<Expr>,
+    pub(crate) value: Value,
+}
+
+pub(crate) enum Value {
+    Given(Expr),
+    /// The name alone.
+    Absent,
+    /// Reported already: the option is there, so it must not be reported as missing too.
+    Unreadable,
 }
 
 impl Args {
     pub(crate) fn parse(tokens: TokenStream) -> Self {
         let mut args = Self { entries: Vec::new(), errors: Errors::default() };
         let outcome = (|input: ParseStream<'_>| {
-            args.parse_entries(input);
+            while !input.is_empty() {
+                args.parse_entry(input);
+            }
             Ok(())
         })
         .parse2(tokens);
@@ -34,57 +44,76 @@ impl Args {
         args
     }
 
-    fn parse_entries(&mut self, input: ParseStream<'_>) {
-        while !input.is_empty() {
-            match parse_entry(input) {
-                Ok(entry) => self.entries.push(entry),
-                Err(error) => {
-                    self.errors.add(error);
-                    skip_to_comma(input);
-                }
+    /// Reads one option and the comma after it.
+    fn parse_entry(&mut self, input: ParseStream<'_>) {
+        let name = match name(input) {
+            Ok(name) => name,
+            Err(error) => {
+                self.errors.add(error);
+                return skip_to_next(input);
             }
-            // `parse_entry` and `skip_to_comma` stop at a comma or at the end.
-            let _ = input.parse::<Token![,]>();
+        };
+        let mut value = value(input, &name).unwrap_or_else(|error| {
+            self.errors.add(error);
+            Value::Unreadable
+        });
+        let at_end = input.is_empty() || input.peek(Token![,]);
+        let comma_missing = !at_end && input.peek2(Token![=]);
+        if !at_end && !matches!(value, Value::Unreadable) {
+            self.errors.add(trailing(input, &value));
+            if !comma_missing {
+                value = Value::Unreadable;
+            }
+        }
+        self.entries.push(Entry { name, value });
+        if !comma_missing {
+            skip_to_next(input);
         }
     }
 }
 
-fn parse_entry(input: ParseStream<'_>) -> syn::Result<Entry> {
+fn name(input: ParseStream<'_>) -> syn::Result<Ident> {
     if input.peek(syn::LitStr) {
         return Err(input.error("options have names; is this the `prefix`? write `prefix = \"…\"`"));
     }
-    let name = input
+    input
         .call(Ident::parse_any)
-        .map_err(|error| syn::Error::new(error.span(), "expected an option, written `name = value`"))?;
+        .map_err(|error| syn::Error::new(error.span(), "expected an option, written `name = value`"))
+}
+
+fn value(input: ParseStream<'_>, name: &Ident) -> syn::Result<Value> {
     if input.is_empty() || input.peek(Token![,]) {
-        return Ok(Entry { name, value: None });
+        return Ok(Value::Absent);
     }
     if !input.peek(Token![=]) || input.peek(Token![==]) {
         return Err(input.error(format_args!("expected `=`; write `{name} = value`")));
     }
     input.parse::<Token![=]>()?;
     if input.is_empty() || input.peek(Token![,]) {
-        return Err(syn::Error::new(name.span(), format_args!("`{name} =` has no value")));
+        return Ok(Value::Absent);
     }
-    let value = input.parse()?;
-    if !input.is_empty() && !input.peek(Token![,]) {
-        return Err(trailing(input, &value));
-    }
-    Ok(Entry { name, value: Some(value) })
+    input.parse().map(Value::Given)
 }
 
 /// What follows a value and is no comma.
-fn trailing(input: ParseStream<'_>, value: &Expr) -> syn::Error {
+fn trailing(input: ParseStream<'_>, value: &Value) -> syn::Error {
     match (value, input.fork().call(Ident::parse_any)) {
-        (Expr::Lit(ExprLit { lit: Lit::Int(number), .. }), Ok(unit)) if number.suffix().is_empty() => {
+        (Value::Given(Expr::Lit(ExprLit { lit: Lit::Int(number), .. })), Ok(unit))
+            if number.suffix().is_empty() && !input.peek2(Token![=]) =>
+        {
             input.error(format_args!("a duration is one word; write `{number}{unit}`"))
         }
-        _ => input.error("expected `,` and the next option"),
+        _ => input.error("expected `,` before the next option"),
     }
 }
 
-fn skip_to_comma(input: ParseStream<'_>) {
-    while !input.is_empty() && !input.peek(Token![,]) {
+/// Goes on after the next comma.
+fn skip_to_next(input: ParseStream<'_>) {
+    while !input.is_empty() {
+        if input.peek(Token![,]) {
+            let _ = input.parse::<Token![,]>();
+            return;
+        }
         let _ = input.parse::<TokenTree>();
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use proc_macro2::{Ident, Literal, TokenStream, TokenTree};
 use quote::ToTokens as _;
-use syn::{Expr, ExprLit, Lit};
+use syn::{Expr, ExprLit, Lit, UnOp};
 
 use crate::errors::Errors;
 use crate::options::Given;
@@ -40,6 +40,10 @@ pub(crate) fn time(given: Given, errors: &mut Errors) -> Option<Time> {
         Expr::Lit(literal) => fixed(&given.name, literal, errors).map(Time::Fixed),
         Expr::Path(_) | Expr::Field(_) | Expr::Call(_) | Expr::MethodCall(_) | Expr::Block(_) => {
             no_literals_inside(&given.value, errors).then_some(Time::PerCall(given))
+        }
+        Expr::Unary(negated) if matches!(negated.op, UnOp::Neg(_)) => {
+            errors.push(negated, format_args!("`{}` cannot be negative", given.name));
+            None
         }
         other => {
             errors.push(other, format_args!("`{}` cannot be computed here; {EXAMPLES}, {OR_NAME_ONE}", given.name));

@@ -2,8 +2,14 @@
 //! on completing, and each message at its place.
 
 use proc_macro2::TokenStream;
+use quote::quote;
 
-pub(crate) fn fallback(mut untouched: TokenStream, error: &syn::Error) -> TokenStream {
-    untouched.extend(error.to_compile_error());
-    untouched
+pub(crate) fn fallback(untouched: &TokenStream, error: &syn::Error) -> TokenStream {
+    let messages = error.to_compile_error();
+    // A parameter that only the attribute uses is not unused.
+    quote! {
+        #[allow(unused_variables)]
+        #untouched
+        #messages
+    }
 }

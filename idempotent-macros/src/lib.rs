@@ -30,6 +30,6 @@ fn rewrite(args: TokenStream, item: TokenStream) -> TokenStream {
     let parsed = (args::Args::parse(args), handler::Item::parse(item));
     match plan::Plan::new(parsed.0, parsed.1) {
         Ok(plan) => expand::expand(&plan),
-        Err(error) => fallback::fallback(untouched, &error),
+        Err(error) => fallback::fallback(&untouched, &error),
     }
 }

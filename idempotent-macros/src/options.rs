@@ -1,9 +1,10 @@
 //! The options as a table: which there are, that none is unknown or given twice, and the plain kinds of value.
 
 use proc_macro2::{Span, TokenStream};
+use quote::ToTokens as _;
 use syn::{Expr, ExprGroup, ExprLit, ExprParen, Ident, Lit, LitStr, Path};
 
-use crate::args::{Args, Entry};
+use crate::args::{Args, Entry, Value};
 use crate::errors::Errors;
 use crate::suggest;
 use crate::text::text;
@@ -62,12 +63,15 @@ impl Options {
     ) -> Option<T> {
         let at = self.entries.iter().position(|entry| entry.name == name)?;
         let entry = self.entries.swap_remove(at);
-        let Some(value) = entry.value else {
-            let example = example(name).unwrap_or(name);
-            errors.push(entry.name, format_args!("`{name}` needs a value, such as `{example}`"));
-            return None;
-        };
-        read(Given { name: entry.name, value: peeled(value) }, errors)
+        match entry.value {
+            Value::Given(value) => read(Given { name: entry.name, value: peeled(value) }, errors),
+            Value::Absent => {
+                let example = example(name).unwrap_or(name);
+                errors.push(entry.name, format_args!("`{name}` needs a value, such as `{example}`"));
+                None
+            }
+            Value::Unreadable => None,
+        }
     }
 
     /// As [`optional`](Self::optional), for an option that must be there.
@@ -130,7 +134,10 @@ pub(crate) fn choice<T: Copy>(choices: &[(&'static str, T)]) -> impl FnOnce(Give
             (Some(&(_, choice)), _) if !quoted => return Some(choice),
             (Some(_), _) => format!("`{name}` is a word, not a string; write `{name} = {written}`"),
             (None, Some(nearest)) => format!("`{name}` cannot be `{written}`; did you mean `{nearest}`?"),
-            (None, None) => format!("`{name}` cannot be `{written}`; it can be {}", suggest::list(words(), "or")),
+            (None, None) => {
+                let only = if choices.len() == 1 { "only " } else { "" };
+                format!("`{name}` cannot be `{written}`; it can {only}be {}", suggest::list(words(), "or"))
+            }
         };
         errors.push(value, message);
         None
@@ -163,20 +170,25 @@ pub(crate) fn prefix(Given { value, .. }: Given, errors: &mut Errors) -> Option<
 }
 
 /// A function by its path, or a closure that captures nothing.
-pub(crate) fn function(given: Given, errors: &mut Errors) -> Option<Given> {
-    let name = &given.name;
-    let message = match &given.value {
-        Expr::Path(_) | Expr::Closure(_) => return Some(given),
-        Expr::Call(call) => {
-            format!("`{name}` takes the function itself, not what it gives; write `{name} = {}`", text(&call.func))
-        }
-        Expr::Lit(ExprLit { lit: Lit::Str(path), .. }) => {
-            format!("`{name}` takes a path, not a string; write `{name} = {}`", path.value())
-        }
-        _ => format!("`{name}` takes the path of a function"),
-    };
-    errors.push(&given.value, message);
-    None
+pub(crate) fn function(parameters: &[Ident]) -> impl FnOnce(Given, &mut Errors) -> Option<Given> {
+    move |given, errors| {
+        let name = &given.name;
+        let message = match &given.value {
+            Expr::Closure(closure) if mentions(closure.body.to_token_stream(), parameters) => {
+                format!("`{name}` cannot use the call's parameters: it takes a function of the error alone")
+            }
+            Expr::Path(_) | Expr::Closure(_) => return Some(given),
+            Expr::Call(call) => {
+                format!("`{name}` takes the function itself, not what it gives; write `{name} = {}`", text(&call.func))
+            }
+            Expr::Lit(ExprLit { lit: Lit::Str(path), .. }) => {
+                format!("`{name}` takes a path, not a string; write `{name} = {}`", path.value())
+            }
+            _ => format!("`{name}` takes the path of a function"),
+        };
+        errors.push(&given.value, message);
+        None
+    }
 }
 
 /// `crate`: the path of the runtime crate.

@@ -83,7 +83,7 @@ impl Plan {
         options.optional("on_error", errors, choice(ON_ERROR));
         let on_outage = options.optional("on_outage", errors, choice(ON_OUTAGE));
         let via = options.optional("via", errors, |via, _| Some(via.value));
-        let map_err = options.optional("map_err", errors, options::function);
+        let map_err = options.optional("map_err", errors, options::function(&parameters));
         let runtime = options.optional("crate", errors, options::crate_path);
         options.finish(errors);
 
@@ -118,10 +118,11 @@ fn handler(item: Item) -> syn::Result<Handler> {
             "there is no body to run once; put `#[idempotent]` on the implementation",
         )),
         Item::Other(keyword) => {
-            let keyword_text = keyword.to_string();
-            let where_to =
-                if keyword_text == "impl" || keyword_text == "trait" { "one of its functions" } else { "a function" };
-            Err(syn::Error::new(keyword.span(), format_args!("`#[idempotent]` goes on {where_to}")))
+            let message = match keyword.to_string().as_str() {
+                word @ ("impl" | "trait") => format!("`#[idempotent]` goes on a function, not on the whole `{word}`"),
+                _ => "`#[idempotent]` goes on a function".to_owned(),
+            };
+            Err(syn::Error::new(keyword.span(), message))
         }
         Item::Unreadable(error) => Err(error),
     }
@@ -162,12 +163,13 @@ fn reply(signature: &Signature, on_duplicate: OnDuplicate, errors: &mut Errors) 
         }
         return None;
     };
-    if let Some(hidden) = signature::impl_trait(&reply) {
+    if let Some(hidden) = signature::find(&reply, &|ty| matches!(ty, Type::ImplTrait(_))) {
         errors.push(hidden, "an `impl Trait` has no type that a duplicate's value could be read as; name the type");
         return None;
     }
-    let (value, _) = signature::sides(&reply);
-    if let (Type::Reference(reference), OnDuplicate::Replay) = (value, on_duplicate) {
+    let recorded = signature::spelled_sides(&reply).filter(|_| on_duplicate == OnDuplicate::Replay);
+    let reference = recorded.and_then(|(value, _)| signature::find(value, &|ty| matches!(ty, Type::Reference(_))));
+    if let Some(reference) = reference {
         errors.push(reference, "a reference cannot be recorded; return an owned value");
         return None;
     }
@@ -180,7 +182,7 @@ fn lease(given: Given, errors: &mut Errors) -> Option<Time> {
     if matches!(lease, Time::Fixed(lease) if lease > LONGEST_LEASE) {
         errors.push(
             written,
-            "`lease` is how long a crashed run keeps its key, and is renewed while the handler runs; it can be a day at most. How long duplicates are recognised is `ttl`",
+            "`lease` is how long a crashed run keeps its key, a day at most; how long duplicates are recognised is `ttl`",
         );
         return None;
     }

@@ -2,7 +2,6 @@
 //! code stands.
 
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
-use quote::ToTokens as _;
 use syn::{
     FnArg, GenericArgument, Pat, Path, PathArguments, ReturnType, Signature, Type, TypeParamBound,
     punctuated::Punctuated,
@@ -97,19 +96,21 @@ fn types(arguments: &PathArguments) -> impl Iterator<Item = &Type> {
     })
 }
 
-/// `T` and `E`, each where it is spelled, for the checks that rustc makes there. A type that is not spelled
-/// `…Result<…>` stands for both.
-pub(crate) fn sides(reply: &Type) -> (&Type, &Type) {
+/// `T` and `E` as far as the type spells them: `…Result<T, E>`. What an alias keeps to itself stands at the whole type.
+pub(crate) fn spelled_sides(reply: &Type) -> Option<(&Type, &Type)> {
     let segment = match reply {
-        Type::Group(group) => return sides(&group.elem),
-        Type::Path(path) => path.path.segments.last(),
-        _ => None,
-    };
-    let Some(segment) = segment.filter(|segment| segment.ident.to_string().ends_with("Result")) else {
-        return (reply, reply);
+        Type::Group(group) => return spelled_sides(&group.elem),
+        Type::Path(path) => path.path.segments.last()?,
+        _ => return None,
     };
     let mut types = types(&segment.arguments);
-    (types.next().unwrap_or(reply), types.next().unwrap_or(reply))
+    let spelled = segment.ident.to_string().ends_with("Result");
+    spelled.then(|| (types.next().unwrap_or(reply), types.next().unwrap_or(reply)))
+}
+
+/// Where rustc is to check `T` and `E`.
+pub(crate) fn sides(reply: &Type) -> (&Type, &Type) {
+    spelled_sides(reply).unwrap_or((reply, reply))
 }
 
 /// What stands around the one block of a body that gives a future, so that it can be put around the guarded block.
@@ -184,16 +185,20 @@ pub(crate) fn inner_attributes(body: TokenStream) -> (TokenStream, TokenStream) 
     (tokens.into_iter().take(end).collect(), rest)
 }
 
-/// The first `impl Trait` in a type: it has no name to give to a record.
-pub(crate) fn impl_trait(ty: &Type) -> Option<TokenStream> {
+/// The first part of a type, itself among them, that `is` what is looked for.
+pub(crate) fn find<'a>(ty: &'a Type, is: &dyn Fn(&Type) -> bool) -> Option<&'a Type> {
+    if is(ty) {
+        return Some(ty);
+    }
     match ty {
-        Type::ImplTrait(ty) => Some(ty.to_token_stream()),
-        Type::Array(ty) => impl_trait(&ty.elem),
-        Type::Group(ty) => impl_trait(&ty.elem),
-        Type::Paren(ty) => impl_trait(&ty.elem),
-        Type::Reference(ty) => impl_trait(&ty.elem),
-        Type::Tuple(ty) => ty.elems.iter().find_map(impl_trait),
-        Type::Path(ty) => ty.path.segments.iter().find_map(|segment| types(&segment.arguments).find_map(impl_trait)),
+        Type::Array(ty) => find(&ty.elem, is),
+        Type::Group(ty) => find(&ty.elem, is),
+        Type::Paren(ty) => find(&ty.elem, is),
+        Type::Reference(ty) => find(&ty.elem, is),
+        Type::Tuple(ty) => ty.elems.iter().find_map(|ty| find(ty, is)),
+        Type::Path(ty) => {
+            ty.path.segments.iter().find_map(|segment| types(&segment.arguments).find_map(|ty| find(ty, is)))
+        }
         _ => None,
     }
 }
