@@ -92,7 +92,7 @@ async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Compl
         fingerprint: *fingerprint,
         lease: policy.lease,
         retention: retention(policy),
-        on_lapse: if policy.on_crash == OnCrash::Hold { OnLapse::Hold } else { OnLapse::TakeOver },
+        on_lapse: on_lapse(policy),
         max_attempts: policy.max_attempts,
         supersede: superseded.map(|record| record.token),
         begun: !policy.begins(),
@@ -127,6 +127,11 @@ async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Compl
         }
         Err(error) => Answered::Decided(outage(key, policy, error)),
     }
+}
+
+/// Under `hold` a lapsed run waits for somebody who knows what it did; `existing` is such a somebody.
+fn on_lapse(policy: &Policy) -> OnLapse {
+    if policy.on_crash == OnCrash::Hold && !policy.existing { OnLapse::Hold } else { OnLapse::TakeOver }
 }
 
 fn decide(key: &Key, answer: ClaimAnswer) -> Answered {
