@@ -169,5 +169,5 @@ pub(crate) enum News {
 /// How long a worker believes in a lease: a sixth less than the store does, for what is on its way and for clocks that
 /// run at different speeds.
 pub(crate) fn believed(lease: Duration) -> Duration {
-    lease - lease / 6
+    lease.saturating_sub(lease / 6)
 }

@@ -69,7 +69,7 @@ pub enum Disposition {
 /// The first delay after a failure; it doubles with every attempt.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// The longest delay after a failure.
-const LONGEST_RETRY: Duration = Duration::from_secs(60);
+const LONGEST_RETRY: Duration = Duration::from_mins(1);
 
 impl Outcome {
     pub(crate) fn new(kind: OutcomeKind) -> Self {
@@ -143,8 +143,9 @@ impl Outcome {
             | OutcomeKind::Existing
             | OutcomeKind::Replayed
             | OutcomeKind::Skipped
-            | OutcomeKind::Lost => Disposition::Ack,
-            OutcomeKind::Unguarded { ok: true } | OutcomeKind::NoCall { ok: true } => Disposition::Ack,
+            | OutcomeKind::Lost
+            | OutcomeKind::Unguarded { ok: true }
+            | OutcomeKind::NoCall { ok: true } => Disposition::Ack,
             OutcomeKind::Failed | OutcomeKind::Unguarded { .. } | OutcomeKind::NoCall { .. } => self.after_failure(),
             OutcomeKind::FailedForGood => Disposition::DeadLetter,
             OutcomeKind::Refused(kind) => match kind {
@@ -181,7 +182,7 @@ impl Outcome {
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
 /// let idempotency = Idempotency::memory();
 /// for expected in [OutcomeKind::Executed, OutcomeKind::Replayed] {
-///     let call = idempotency.call("order:consume").key(1001).ttl(Duration::from_secs(60));
+///     let call = idempotency.call("order:consume").key(1001).ttl(Duration::from_mins(1));
 ///     let (result, outcome) = with_outcome(call.run(async { Ok::<_, Error>(12) })).await;
 ///     assert_eq!(result.unwrap(), 12);
 ///     assert_eq!(outcome.kind(), expected);

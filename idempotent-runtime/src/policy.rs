@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(crate) const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 
 /// The longest lease: beyond it a crash blocks its key for longer than a day.
-pub(crate) const LONGEST_LEASE: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const LONGEST_LEASE: Duration = Duration::from_hours(24);
 
 /// The shortest lease and ttl: below it a store's clock and a round trip cannot tell live from lapsed.
 pub(crate) const SHORTEST: Duration = Duration::from_millis(10);

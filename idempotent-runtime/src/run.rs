@@ -94,7 +94,7 @@ impl<R, F: Future<Output = R>> Future for Run<R, F> {
                     },
                     Before::Answer(completed) => {
                         this.body.set(None);
-                        let reply = answer(guard, *completed, this.value, this.error);
+                        let reply = answer(guard, &completed, this.value, this.error);
                         *this.guard = None;
                         return Poll::Ready(reply.unwrap_or_else(|error| this.error.from(error)));
                     }
@@ -133,7 +133,7 @@ fn ending<R>(guard: &Guard, reply: &R, value: &ValueOps<R>, error: &ErrorOps<R>)
 }
 
 /// The answer to a duplicate, from the record.
-fn answer<R>(guard: &mut Guard, completed: Completed, value: &ValueOps<R>, error: &ErrorOps<R>) -> Result<R, Error> {
+fn answer<R>(guard: &mut Guard, completed: &Completed, value: &ValueOps<R>, error: &ErrorOps<R>) -> Result<R, Error> {
     let attempt = completed.attempt;
     let reply = reply_from(guard, &completed.result, value, error).map_err(|error| error.key(guard.key().as_str()));
     let outcome = match &reply {

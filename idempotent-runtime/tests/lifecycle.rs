@@ -15,8 +15,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 const SECOND: Duration = Duration::from_secs(1);
-const MINUTE: Duration = Duration::from_secs(60);
-const HOUR: Duration = Duration::from_secs(3600);
+const MINUTE: Duration = Duration::from_mins(1);
+const HOUR: Duration = Duration::from_hours(1);
 const BY: Decision<'static> = Decision { who: "night shift", why: "the kitchen says it was never made" };
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -479,12 +479,8 @@ async fn fences_grow() {
     let mut last = 0;
     for _ in 0..5 {
         let call = pay(&idempotency).fenced();
-        let failed: Result<(), u64> =
-            Err(match call.run(async { Err::<(), _>(FencedFailure(current().unwrap().fence().unwrap())) }).await {
-                Err(FencedFailure(fence)) => fence,
-                Ok(()) => unreachable!("it fails"),
-            });
-        let fence = failed.unwrap_err();
+        let failed = call.run(async { Err::<(), _>(FencedFailure(current().unwrap().fence().unwrap())) }).await;
+        let Err(FencedFailure(fence)) = failed else { panic!("it fails") };
         assert!(fence > last);
         last = fence;
     }

@@ -170,18 +170,19 @@ impl<X, V> CallBuilder<X, V> {
         X: Question<Result<T, E>>,
         V: Question<Result<T, E>>,
     {
-        self.policy.on_duplicate = replies.on_duplicate;
+        let Replies { on_duplicate, value, error: errors } = replies;
+        self.policy.on_duplicate = on_duplicate;
         let Self { core, key, fingerprint, policy, error, existing, verify } = self;
-        let guard = guard(core, key, fingerprint, policy, error);
+        let guard = guard(core, key, fingerprint.as_deref(), policy, error);
         let body = Checked { verify: verify.ask(), existing: existing.ask(), body };
-        Call::new(guard, replies.value, replies.error).run(body)
+        Call::new(guard, value, errors).run(body)
     }
 }
 
 fn guard(
     core: Arc<Core>,
     key: KeyBuilder,
-    fingerprint: Option<Vec<u8>>,
+    fingerprint: Option<&[u8]>,
     policy: Policy,
     error: Option<Error>,
 ) -> Result<Guard, Error> {
@@ -191,7 +192,7 @@ fn guard(
     let key = key
         .finish()
         .map_err(|position| Error::new(ErrorKind::MissingKeyPart).detail(format!("key part {}", position + 1)))?;
-    Guard::new(core, key, fingerprint.as_deref().map(Fingerprint::of_bytes), policy)
+    Guard::new(core, key, fingerprint.map(Fingerprint::of_bytes), policy)
 }
 
 impl<X, V> fmt::Debug for CallBuilder<X, V> {

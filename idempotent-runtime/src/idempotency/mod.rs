@@ -129,7 +129,6 @@ impl Idempotency {
     }
 
     /// Starts with default settings, to change some.
-    #[must_use]
     pub fn builder() -> Builder {
         Builder::new()
     }
@@ -189,7 +188,6 @@ impl Idempotency {
     /// assert_eq!(total, 1200);
     /// # Ok(()) }
     /// ```
-    #[must_use]
     pub fn call(&self, prefix: &str) -> CallBuilder {
         CallBuilder::new(Arc::clone(&self.core), prefix)
     }

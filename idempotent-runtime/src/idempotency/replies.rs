@@ -29,17 +29,15 @@ use crate::reply::{self, ErrorOps, ValueOps};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
 /// let idempotency = Idempotency::memory();
-/// let replies = || {
-///     Replies::<u32, Payment>::recorded().errors_judged(|reply| match reply {
-///         Err(Payment::Declined) => OnError::Reject("the card was declined".into()),
-///         _ => OnError::Release,
-///     })
-/// };
+/// let replies = Replies::<u32, Payment>::recorded().errors_judged(|reply| match reply {
+///     Err(Payment::Declined) => OnError::Reject("the card was declined".into()),
+///     _ => OnError::Release,
+/// });
 /// let pay = || idempotency.call("pay").key(1001).ttl(Duration::from_secs(60));
-/// assert!(matches!(pay().run_with(replies(), async { Err(Payment::Declined) }).await, Err(Payment::Declined)));
+/// assert!(matches!(pay().run_with(replies, async { Err(Payment::Declined) }).await, Err(Payment::Declined)));
 ///
 /// // A declined payment is final: a duplicate is told so, and nothing runs.
-/// let duplicate = pay().run_with(replies(), async { Ok(12) }).await;
+/// let duplicate = pay().run_with(replies, async { Ok(12) }).await;
 /// assert!(matches!(duplicate, Err(Payment::Idempotency(error)) if error.kind() == ErrorKind::Failed));
 /// # }
 /// ```
@@ -49,6 +47,14 @@ pub struct Replies<T, E> {
     pub(super) value: ValueOps<Result<T, E>>,
     pub(super) error: ErrorOps<Result<T, E>>,
 }
+
+impl<T, E> Clone for Replies<T, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, E> Copy for Replies<T, E> {}
 
 impl<T, E: From<Error>> Replies<T, E> {
     /// The value is recorded, and given to duplicates.
