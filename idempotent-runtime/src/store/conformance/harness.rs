@@ -39,9 +39,6 @@ pub type When<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 ///     fn last_error<'a>(&'a self, key: &'a Key) -> When<'a, Option<String>> {
 ///         Box::pin(async move { todo!("read the error of the failed record under {key}") })
 ///     }
-///     fn wakes(&self) -> bool {
-///         false
-///     }
 /// }
 /// ```
 pub trait Harness: Send + Sync {
@@ -61,9 +58,6 @@ pub trait Harness: Send + Sync {
 
     /// The error that the failed record under `key` shows to people.
     fn last_error<'a>(&'a self, key: &'a Key) -> When<'a, Option<String>>;
-
-    /// Whether the store wakes those who [`watch`](Store::watch) a key.
-    fn wakes(&self) -> bool;
 }
 
 /// The harness for a [`MemoryStore`](crate::MemoryStore), bare or in wrappers, with tokio's clock paused.
@@ -112,10 +106,6 @@ impl Harness for TokioClock {
 
     fn last_error<'a>(&'a self, key: &'a Key) -> When<'a, Option<String>> {
         Box::pin(async { self.memory.last_error(key) })
-    }
-
-    fn wakes(&self) -> bool {
-        true
     }
 }
 

@@ -242,6 +242,7 @@ cases! {
         put_back_without_the_record_it_replaced_counts_no_attempt
         put_back_restores_no_record_that_the_claim_had_not_replaced
         put_back_twice_over_ends_without_an_attempt
+        put_back_three_times_over_ends_without_an_attempt
         put_back_of_a_lapsed_claim_is_held
         put_back_of_a_claim_that_has_begun_counts_no_attempt
         put_back_repeated_changes_nothing

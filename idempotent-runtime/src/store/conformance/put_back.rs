@@ -123,6 +123,17 @@ pub(super) async fn put_back_twice_over_ends_without_an_attempt(t: &Trial<'_>) {
     t.claim(call("C").hold().max(1)).await.acquired(1, Found::Failed);
 }
 
+pub(super) async fn put_back_three_times_over_ends_without_an_attempt(t: &Trial<'_>) {
+    t.lapsed_unbegun().await;
+    let (b, c) = (t.brief("B").unbegun(), call("C"));
+    t.claim(b).await.acquired(1, NOT_BEGUN);
+    t.lapse(b).await;
+    t.claim(c).await.acquired(1, NOT_BEGUN);
+    t.put_back(c).await.held();
+    t.put_back(b).await.held();
+    t.claim(call("D").hold().max(1)).await.acquired(1, Found::Failed);
+}
+
 // What it meets.
 
 pub(super) async fn put_back_of_a_lapsed_claim_is_held(t: &Trial<'_>) {
