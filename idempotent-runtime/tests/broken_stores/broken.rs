@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use idempotent_runtime::admin::{Admin, Change, Changed, Inspected, State};
 use idempotent_runtime::conformance::{Harness, TokioClock, When};
 use idempotent_runtime::store::{
     Acquired, Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Found, Home, OnLapse, Release, Reply, Retention,
-    Store, Watch,
+    Store, StoreError, Watch,
 };
 use idempotent_runtime::{Completed, Fingerprint, Key, MemoryStore, NoResult, Recorded, Token};
 
@@ -76,6 +77,16 @@ pub(crate) enum Fault {
     NeverWakes,
     WakesAtOnce,
     UnreadableIsIgnored,
+    InspectSeesNothing,
+    InspectClaims,
+    InspectForgetsMarks,
+    InspectShowsLiveAsLapsed,
+    ChangeAppliesToWhatever,
+    ChangeIsRefused,
+    ChangeDoesNothing,
+    ChangeForgetsTheReason,
+    ChangeKeepsForever,
+    ChangeMixesUpAttempts,
 }
 
 #[derive(Debug)]
@@ -328,6 +339,67 @@ impl Broken {
     }
 }
 
+impl Broken {
+    async fn answer_inspect(&self, key: &Key) -> Result<Option<Inspected>, StoreError> {
+        if self.is_spoiled(key) {
+            return Err(StoreError::refused("spoiled"));
+        }
+        let mut seen = self.memory.inspect(&self.at(key)).await?;
+        match (self.fault, seen.as_mut().map(|seen| &mut seen.state)) {
+            (Fault::InspectSeesNothing, _) => seen = None,
+            (Fault::InspectClaims, _) => {
+                self.memory.claim(&self.at(key), &plain(Token::random())).await?;
+            }
+            (Fault::InspectForgetsMarks, Some(State::InProgress { begun, given_up, .. })) => {
+                (*begun, *given_up) = (!*begun, false);
+            }
+            (Fault::InspectShowsLiveAsLapsed, Some(State::InProgress { remaining, .. })) => *remaining = Duration::ZERO,
+            _ => {}
+        }
+        Ok(seen)
+    }
+
+    async fn answer_change(&self, key: &Key, seen: &Inspected, change: &Change) -> Result<Changed, StoreError> {
+        let (at, mut seen, mut change) = (self.at(key), seen.clone(), change.clone());
+        match (self.fault, &mut change) {
+            (Fault::ChangeDoesNothing, _) => return Ok(Changed::Done),
+            (Fault::ChangeIsRefused, _) => return Ok(Changed::Moved),
+            (Fault::ChangeAppliesToWhatever, _) => {
+                // It takes what it finds, and whatever is there, by force.
+                if let Ok(Some(found)) = self.memory.inspect(&at).await {
+                    self.memory.release(&at, found.token, Release::Failed(""), Duration::ZERO).await?;
+                    seen = self.memory.inspect(&at).await?.unwrap_or(found);
+                } else {
+                    self.force(key, &plain(seen.token)).await;
+                    return Ok(Changed::Done);
+                }
+            }
+            (Fault::ChangeForgetsTheReason, Change::Release { reason } | Change::AllowOneMore { reason }) => {
+                *reason = "?".into();
+            }
+            (Fault::ChangeKeepsForever, Change::Resolve { retention, .. }) => *retention = Retention::Forever,
+            (Fault::ChangeMixesUpAttempts, Change::AllowOneMore { .. }) => {
+                change = Change::Release { reason: "mended".into() };
+            }
+            (Fault::ChangeMixesUpAttempts, Change::Release { .. }) => {
+                change = Change::AllowOneMore { reason: "looked it up".into() };
+            }
+            _ => {}
+        }
+        self.memory.change(&at, &seen, &change).await
+    }
+}
+
+impl Admin for Broken {
+    fn inspect<'a>(&'a self, key: &'a Key) -> Reply<'a, Option<Inspected>> {
+        Box::pin(self.answer_inspect(key))
+    }
+
+    fn change<'a>(&'a self, key: &'a Key, seen: &'a Inspected, change: &'a Change) -> Reply<'a, Changed> {
+        Box::pin(self.answer_change(key, seen, change))
+    }
+}
+
 fn plain(token: Token) -> ClaimRequest<'static> {
     ClaimRequest {
         token,
@@ -388,6 +460,10 @@ impl Store for Broken {
         }
     }
 
+    fn admin(&self) -> Option<&dyn Admin> {
+        Some(self)
+    }
+
     fn home(&self) -> Home {
         Home::Caller
     }
@@ -407,7 +483,7 @@ impl OnTokiosClock {
     pub(crate) fn pause(fault: Fault) -> Self {
         let memory = MemoryStore::new();
         let broken = Arc::new(Broken { memory: memory.clone(), fault, seen: Mutex::default() });
-        Self { broken, clock: TokioClock::pause(memory) }
+        Self { broken, clock: TokioClock::pause(memory.clone()) }
     }
 }
 
@@ -426,9 +502,5 @@ impl Harness for OnTokiosClock {
 
     fn spoil<'a>(&'a self, key: &'a Key) -> When<'a, bool> {
         Box::pin(async { self.broken.seen().spoiled.insert(key.clone()) })
-    }
-
-    fn last_error<'a>(&'a self, key: &'a Key) -> When<'a, Option<String>> {
-        Box::pin(async { self.clock.last_error(&self.broken.at(key)).await })
     }
 }

@@ -109,6 +109,23 @@ const FAULTS: &[(Fault, &[&str])] = &[
     (Fault::NeverWakes, &["a_completion_wakes", "a_release_wakes", "giving_up_wakes", "a_put_back_wakes"]),
     (Fault::WakesAtOnce, &["nothing_wakes_the_watch_of_another_key"]),
     (Fault::UnreadableIsIgnored, &["unreadable_is_never_claimed", "no_operation_changes_what_is_unreadable"]),
+    (Fault::InspectSeesNothing, &["inspect_shows_a_failure"]),
+    (Fault::InspectClaims, &["inspect_of_absent_shows_none", "inspect_shows_a_failure"]),
+    (Fault::InspectForgetsMarks, &["inspect_shows_a_claim_given_up"]),
+    (Fault::InspectShowsLiveAsLapsed, &["inspect_shows_a_live_claim"]),
+    (
+        Fault::ChangeAppliesToWhatever,
+        &[
+            "nothing_of_a_live_run_is_changed",
+            "nothing_is_changed_that_moved_since_it_was_seen",
+            "a_decision_counts_once",
+        ],
+    ),
+    (Fault::ChangeIsRefused, &["a_person_releases_a_failure"]),
+    (Fault::ChangeDoesNothing, &["a_person_resolves_a_claim_given_up"]),
+    (Fault::ChangeForgetsTheReason, &["a_person_releases_a_lapsed_claim"]),
+    (Fault::ChangeKeepsForever, &["what_a_person_resolved_expires_with_its_ttl"]),
+    (Fault::ChangeMixesUpAttempts, &["a_person_allows_one_more_attempt", "a_person_releases_a_lapsed_claim"]),
 ];
 
 /// The cases that fail on a store with this fault.

@@ -31,7 +31,7 @@ pub(super) async fn put_back_to_failed_keeps_attempt_and_error(t: &Trial<'_>) {
     t.claim(b).await.acquired(2, Found::Failed);
     t.put_back(b).await.held();
     t.look_at_failed().await.exhausted(1);
-    assert_eq!(t.harness.last_error(&t.key).await.as_deref(), Some("burnt"));
+    t.shows_error("burnt").await;
     t.claim(b).await.lost();
     t.claim(call("C")).await.acquired(2, Found::Failed);
 }

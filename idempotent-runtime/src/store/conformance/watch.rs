@@ -7,7 +7,7 @@ use super::trial::{Trial, call};
 use crate::store::{Found, Watch};
 
 /// Long against a wake-up on any store.
-const BOUND: Duration = Duration::from_secs(5);
+pub(super) const BOUND: Duration = Duration::from_secs(5);
 
 /// Watches the key, looks (a waiter watches first, so that it misses nothing), lets the run end, and is woken.
 async fn is_woken(t: &Trial<'_>, end: impl Future<Output = ()>) {
