@@ -89,14 +89,14 @@ pub(super) async fn the_owner_is_shown(t: &Trial<'_>) {
 
 pub(super) async fn the_last_error_is_kept(t: &Trial<'_>) {
     let a = t.failed().await;
-    assert_eq!(t.harness.last_error(&t.key).await.as_deref(), Some("burnt"));
+    t.shows_error("burnt").await;
     t.release(a, "another text").await.held();
-    assert_eq!(t.harness.last_error(&t.key).await.as_deref(), Some("burnt"), "a repetition changes nothing");
+    t.shows_error("burnt").await;
     for error in ["", "two\nlines \"quoted\" – ✗ \\ {}", &"long ".repeat(200)] {
         let b = call("B");
         assert!(matches!(t.claim(b).await.0, crate::store::ClaimAnswer::Acquired(_)));
         t.release(b, error).await.held();
-        assert_eq!(t.harness.last_error(&t.key).await.as_deref(), Some(error));
+        t.shows_error(error).await;
     }
 }
 

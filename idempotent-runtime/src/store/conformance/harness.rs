@@ -36,12 +36,6 @@ pub type When<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 ///     fn spoil<'a>(&'a self, key: &'a Key) -> When<'a, bool> {
 ///         Box::pin(async move { todo!("write something under {key} that is no record") })
 ///     }
-///     fn last_error<'a>(&'a self, key: &'a Key) -> When<'a, Option<String>> {
-///         Box::pin(async move { todo!("read the error of the failed record under {key}") })
-///     }
-///     fn wakes(&self) -> bool {
-///         false
-///     }
 /// }
 /// ```
 pub trait Harness: Send + Sync {
@@ -58,44 +52,27 @@ pub trait Harness: Send + Sync {
     /// Overwrites the record under `key` with something that is no record; `false` where the store cannot hold such a
     /// thing, and the cases about unreadable records have nothing to try.
     fn spoil<'a>(&'a self, key: &'a Key) -> When<'a, bool>;
-
-    /// The error that the failed record under `key` shows to people.
-    fn last_error<'a>(&'a self, key: &'a Key) -> When<'a, Option<String>>;
-
-    /// Whether the store wakes those who [`watch`](Store::watch) a key.
-    fn wakes(&self) -> bool;
 }
 
-/// The harness for a [`MemoryStore`](crate::MemoryStore), bare or in wrappers, with tokio's clock paused.
-pub struct TokioClock {
-    store: Arc<dyn Store>,
-    memory: crate::MemoryStore,
-}
+/// The harness for a store on tokio's clock, such as a [`MemoryStore`](crate::MemoryStore), bare or in a wrapper: with
+/// the clock paused.
+pub struct TokioClock(Arc<dyn Store>);
 
 impl TokioClock {
     /// Pauses the clock of the current runtime, and puts `store` on it.
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime of the current-thread kind.
-    pub fn pause(store: crate::MemoryStore) -> Self {
-        Self::pause_wrapped(store.clone(), store)
-    }
-
-    /// As [`pause`](Self::pause), for a `wrapper` that keeps its records in `memory`.
-    ///
-    /// # Panics
-    ///
-    /// Outside a tokio runtime of the current-thread kind.
-    pub fn pause_wrapped(memory: crate::MemoryStore, wrapper: impl Store) -> Self {
+    /// Outside a tokio runtime of the current-thread kind, and when its clock is paused already.
+    pub fn pause(store: impl Store) -> Self {
         tokio::time::pause();
-        Self { store: Arc::new(wrapper), memory }
+        Self(Arc::new(store))
     }
 }
 
 impl Harness for TokioClock {
     fn store(&self) -> Arc<dyn Store> {
-        Arc::clone(&self.store)
+        Arc::clone(&self.0)
     }
 
     fn tick(&self) -> Duration {
@@ -109,18 +86,10 @@ impl Harness for TokioClock {
     fn spoil<'a>(&'a self, _key: &'a Key) -> When<'a, bool> {
         Box::pin(async { false })
     }
-
-    fn last_error<'a>(&'a self, key: &'a Key) -> When<'a, Option<String>> {
-        Box::pin(async { self.memory.last_error(key) })
-    }
-
-    fn wakes(&self) -> bool {
-        true
-    }
 }
 
 impl fmt::Debug for TokioClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TokioClock").field("store", &self.store).finish_non_exhaustive()
+        f.debug_tuple("TokioClock").field(&self.0).finish()
     }
 }

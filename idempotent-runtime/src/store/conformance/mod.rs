@@ -22,6 +22,7 @@
 //! records that expire. A case that fails panics with the answer it got and the one it expected. [`CASES`] lists the
 //! cases for programs that want to run them in another way.
 
+mod admin;
 mod begin;
 mod claim;
 mod complete;
@@ -242,6 +243,7 @@ cases! {
         put_back_without_the_record_it_replaced_counts_no_attempt
         put_back_restores_no_record_that_the_claim_had_not_replaced
         put_back_twice_over_ends_without_an_attempt
+        put_back_three_times_over_ends_without_an_attempt
         put_back_of_a_lapsed_claim_is_held
         put_back_of_a_claim_that_has_begun_counts_no_attempt
         put_back_repeated_changes_nothing
@@ -287,5 +289,28 @@ cases! {
         a_put_back_wakes
         nothing_wakes_the_watch_of_another_key
         a_watch_that_is_dropped_wakes_nobody_wrongly
+    }
+    admin {
+        inspect_of_absent_shows_none
+        inspect_of_an_expired_record_shows_none
+        inspect_shows_a_live_claim
+        inspect_shows_a_lapsed_claim
+        inspect_shows_a_claim_given_up
+        inspect_shows_a_failure
+        inspect_shows_a_result
+        inspect_of_unreadable_is_an_error
+        a_person_resolves_a_lapsed_claim
+        a_person_resolves_a_claim_given_up
+        what_a_person_resolved_expires_with_its_ttl
+        a_person_releases_a_lapsed_claim
+        a_person_releases_a_failure
+        a_person_releases_a_result_for_a_second_run
+        a_person_allows_one_more_attempt
+        a_person_allows_one_more_attempt_after_a_crash
+        nothing_of_a_live_run_is_changed
+        nothing_is_changed_that_moved_since_it_was_seen
+        nothing_is_changed_where_the_record_is_gone
+        a_decision_counts_once
+        a_decision_wakes
     }
 }

@@ -31,7 +31,7 @@ pub(super) async fn put_back_to_failed_keeps_attempt_and_error(t: &Trial<'_>) {
     t.claim(b).await.acquired(2, Found::Failed);
     t.put_back(b).await.held();
     t.look_at_failed().await.exhausted(1);
-    assert_eq!(t.harness.last_error(&t.key).await.as_deref(), Some("burnt"));
+    t.shows_error("burnt").await;
     t.claim(b).await.lost();
     t.claim(call("C")).await.acquired(2, Found::Failed);
 }
@@ -121,6 +121,17 @@ pub(super) async fn put_back_twice_over_ends_without_an_attempt(t: &Trial<'_>) {
     t.put_back(a).await.held();
     t.claim(a).await.lost();
     t.claim(call("C").hold().max(1)).await.acquired(1, Found::Failed);
+}
+
+pub(super) async fn put_back_three_times_over_ends_without_an_attempt(t: &Trial<'_>) {
+    t.lapsed_unbegun().await;
+    let (b, c) = (t.brief("B").unbegun(), call("C"));
+    t.claim(b).await.acquired(1, NOT_BEGUN);
+    t.lapse(b).await;
+    t.claim(c).await.acquired(1, NOT_BEGUN);
+    t.put_back(c).await.held();
+    t.put_back(b).await.held();
+    t.claim(call("D").hold().max(1)).await.acquired(1, Found::Failed);
 }
 
 // What it meets.

@@ -42,7 +42,7 @@ pub(super) async fn release_of_anothers_failure_is_lost(t: &Trial<'_>) {
     t.failed().await;
     t.release(call("B"), "not mine").await.lost();
     t.give_up(call("B")).await.lost();
-    assert_eq!(t.harness.last_error(&t.key).await.as_deref(), Some("burnt"));
+    t.shows_error("burnt").await;
     t.look_at_failed().await.exhausted(1);
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::harness::Harness;
+use crate::admin::{Inspected, State};
 use crate::fingerprint::Fingerprint;
 use crate::key::Key;
 use crate::record::{CodecTag, Completed, Encoded, Recorded};
@@ -87,6 +88,21 @@ impl<'a> Trial<'a> {
     /// Looks at a record that has failed after a run, without changing it.
     pub(super) async fn look_at_failed(&self) -> Claim {
         self.claim(call("observer").max(1)).await
+    }
+
+    /// The record as a person sees it; `None` where the store has no administration.
+    pub(super) async fn inspect(&self) -> Option<Option<Inspected>> {
+        let admin = self.store.admin()?;
+        Some(self.answer("inspect", admin.inspect(&self.key)).await)
+    }
+
+    /// The failed record shows this error, where the store can show one.
+    pub(super) async fn shows_error(&self, error: &str) {
+        match self.inspect().await {
+            None => {}
+            Some(Some(Inspected { state: State::Failed { last_error }, .. })) => assert_eq!(*last_error, *error),
+            Some(other) => panic!("expected a failed record with the error {error:?}; got {other:?}"),
+        }
     }
 
     pub(super) async fn begin(&self, call: Call) -> Held {

@@ -98,15 +98,6 @@ impl MemoryStore {
         self.len() == 0
     }
 
-    /// The error of the failed record under `key`.
-    #[cfg(feature = "conformance")]
-    pub(crate) fn last_error(&self, key: &Key) -> Option<String> {
-        self.apply(key, |state, now| match state.at(now) {
-            State::Failed(failed) => (Some(failed.error.to_string()), State::Failed(failed)),
-            other => (None, other),
-        })
-    }
-
     fn part(&self, key: &Key) -> &Part {
         // FNV-1a, and a multiplication that brings its well mixed low bits to the top. It only spreads the keys: the
         // table in the shard has a hash of its own, which withstands chosen keys.
