@@ -2,10 +2,11 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens as _;
-use syn::{Expr, ExprGroup, ExprLit, ExprParen, Ident, Lit, LitStr, Path};
+use syn::{Expr, ExprClosure, ExprGroup, ExprLit, ExprParen, Ident, Lit, LitStr, Path};
 
 use crate::args::{Args, Entry, Value};
 use crate::errors::Errors;
+use crate::signature::bindings;
 use crate::suggest;
 use crate::text::text;
 
@@ -174,7 +175,7 @@ pub(crate) fn function(parameters: &[Ident]) -> impl FnOnce(Given, &mut Errors) 
     move |given, errors| {
         let name = &given.name;
         let message = match &given.value {
-            Expr::Closure(closure) if mentions(closure.body.to_token_stream(), parameters) => {
+            Expr::Closure(closure) if captures(closure, parameters) => {
                 format!("`{name}` cannot use the call's parameters: it takes a function of the error alone")
             }
             Expr::Path(_) | Expr::Closure(_) => return Some(given),
@@ -189,6 +190,14 @@ pub(crate) fn function(parameters: &[Ident]) -> impl FnOnce(Given, &mut Errors) 
         errors.push(&given.value, message);
         None
     }
+}
+
+/// Whether the closure uses one of `parameters` that it does not shadow.
+fn captures(closure: &ExprClosure, parameters: &[Ident]) -> bool {
+    let mut own = Vec::new();
+    closure.inputs.iter().for_each(|input| bindings(input, &mut own));
+    let others: Vec<Ident> = parameters.iter().filter(|name| !own.contains(name)).cloned().collect();
+    mentions(closure.body.to_token_stream(), &others)
 }
 
 /// `crate`: the path of the runtime crate.

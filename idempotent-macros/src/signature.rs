@@ -21,7 +21,8 @@ pub(crate) fn parameters(signature: &Signature) -> Vec<Ident> {
     names
 }
 
-fn bindings(pattern: &Pat, names: &mut Vec<Ident>) {
+/// The names that a pattern binds.
+pub(crate) fn bindings(pattern: &Pat, names: &mut Vec<Ident>) {
     match pattern {
         Pat::Ident(pattern) => {
             names.push(pattern.ident.clone());
