@@ -1,4 +1,10 @@
-//! The `#[idempotent]` attribute.
+//! The `#[idempotent]` attribute of `idempotent-runtime`, which re-exports it: depend on that crate alone.
+//!
+//! ```text
+//! attribute ─ args ─┐
+//!                   ├─ plan ─┬─ expand      code
+//! function ─ handler┘        └─ fallback    the function as it was, and what is wrong
+//! ```
 
 use proc_macro2::TokenStream;
 
@@ -18,7 +24,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-/// Placeholder.
+#[doc = include_str!("idempotent.md")]
 #[proc_macro_attribute]
 pub fn idempotent(args: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     rewrite(args.into(), item.into()).into()
