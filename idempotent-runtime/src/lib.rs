@@ -42,6 +42,8 @@ pub mod admin;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 mod claim;
 mod clock;
