@@ -171,3 +171,74 @@ pub(crate) enum News {
 pub(crate) fn believed(lease: Duration) -> Duration {
     lease.saturating_sub(lease / 6)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A lease of twelve seconds: believed in for ten, renewed after four.
+    fn lease() -> (Arc<Lease>, Clock) {
+        let clock = Clock::Tokio(tokio::time::Instant::now());
+        let (key, token, length) = (Key::from_text("k:1"), Token::random(), 12 * SECOND);
+        let claimed = Claimed { key, token, length, attempt: 1, fence: None };
+        (Lease::new(claimed, clock, clock.now()), clock)
+    }
+
+    fn standing(lease: &Lease) -> Standing {
+        lease.standing(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_believed_in_strictly_before_the_deadline() {
+        let (lease, _) = lease();
+        tokio::time::advance(10 * SECOND - Duration::from_millis(1)).await;
+        assert_eq!(standing(&lease), Standing::Held);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert_eq!(standing(&lease), Standing::InDoubt);
+        assert_eq!(lease.remaining(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_counts_from_when_its_question_was_sent() {
+        let (lease, clock) = lease();
+        let sent = clock.now();
+        tokio::time::advance(9 * SECOND).await;
+        lease.heard(sent, News::Held);
+        assert_eq!(lease.remaining(), SECOND, "not from when it was heard");
+        lease.heard(clock.now(), News::Held);
+        assert_eq!(lease.remaining(), 10 * SECOND);
+        lease.heard(sent, News::Held);
+        assert_eq!(lease.remaining(), 10 * SECOND, "an older answer takes nothing away");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn in_doubt_only_a_question_asked_since_can_settle_it() {
+        let (lease, clock) = lease();
+        let before = lease.asking();
+        tokio::time::advance(11 * SECOND).await;
+        lease.heard(before, News::Silent);
+        assert_eq!(standing(&lease), Standing::InDoubt, "that silence was before the deadline");
+        assert_eq!(lease.renew_at(), Some(clock.now()), "so it is asked at once");
+        let since = lease.asking();
+        assert_eq!(lease.renew_at(), None, "and not twice");
+        tokio::time::advance(SECOND).await;
+        lease.heard(since, News::Silent);
+        assert_eq!(standing(&lease), Standing::Silent(2 * SECOND));
+        lease.heard(lease.asking(), News::Held);
+        assert_eq!(standing(&lease), Standing::Held);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loss_is_final() {
+        let (lease, clock) = lease();
+        lease.heard(clock.now(), News::Lost);
+        assert_eq!(standing(&lease), Standing::Lost);
+        lease.heard(clock.now(), News::Held);
+        assert_eq!(standing(&lease), Standing::Lost);
+        assert_eq!(lease.renew_at(), None);
+    }
+}

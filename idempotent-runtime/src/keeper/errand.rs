@@ -78,8 +78,12 @@ impl Errand {
         &self.key
     }
 
-    pub(super) fn counted(mut self, counted: Counted) -> Self {
-        self.counted = Some(counted);
+    pub(super) fn is_enlisted(&self) -> bool {
+        self.enlisted.is_some()
+    }
+
+    pub(super) fn counted(mut self, counted: Option<Counted>) -> Self {
+        self.counted = counted;
         self
     }
 
@@ -95,15 +99,16 @@ impl Errand {
         }
     }
 
-    /// Repeats the operation until the store answers. A claim to be given back lapses by itself after a lease, so that
-    /// is as long as it is of use; a completion goes on while the claim is ours.
-    pub(super) async fn run(self, store: Arc<dyn Store>) {
+    /// Repeats the operation until the store answers, each time waiting for `patience`. A claim to be given back lapses
+    /// by itself after a lease, so that is as long as it is of use; a completion goes on while the claim is ours.
+    pub(super) async fn run(self, store: Arc<dyn Store>, patience: Duration) {
         let repeat = async {
             let mut backoff = Backoff::new();
             loop {
-                match self.once(&*store).await {
-                    Ok(answer) => return self.note(answer),
-                    Err(error) => tracing::debug!(key = %self.key, %error, "the end of a call was not answered"),
+                match tokio::time::timeout(patience, self.once(&*store)).await {
+                    Ok(Ok(answer)) => return self.note(answer),
+                    Ok(Err(error)) => tracing::debug!(key = %self.key, %error, "the end of a call was not answered"),
+                    Err(_) => tracing::debug!(key = %self.key, "the end of a call was not answered in time"),
                 }
                 if self.enlisted.as_ref().is_some_and(|enlisted| enlisted.lease().is_lost()) {
                     return self.note(Answer::Lost);

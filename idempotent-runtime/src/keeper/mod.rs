@@ -115,7 +115,7 @@ impl Drop for Enlisted {
 }
 
 impl Keeper {
-    /// `patience` bounds how long a renewal is waited for.
+    /// `patience` bounds how long one answer of the store is waited for.
     pub(crate) fn new(store: Arc<dyn Store>, clock: Clock, patience: Duration) -> Self {
         let posts = match store.home() {
             Home::Thread => Posts::Thread(Mutex::default()),
@@ -148,7 +148,8 @@ impl Keeper {
     /// A store inside the process answers at once: then nothing is left for the background, and it works also where no
     /// runtime is left.
     pub(crate) fn send(&self, errand: Errand) {
-        let counted = self.pending.one();
+        // A claim that is still enlisted is counted there.
+        let counted = (!errand.is_enlisted()).then(|| self.pending.one());
         let inside = self.means.store.home() == Home::Caller;
         if inside && errand.at_once(&self.means.store) {
             return;

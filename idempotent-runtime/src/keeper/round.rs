@@ -16,7 +16,7 @@ use crate::store::{Answer, Store};
 pub(super) struct Means {
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Clock,
-    /// How long a renewal is waited for.
+    /// How long one answer is waited for.
     pub(super) patience: Duration,
 }
 
@@ -32,7 +32,7 @@ pub(super) async fn rounds(open: Open, means: Means) {
         }
         while errands.try_join_next().is_some() {}
         for errand in round.errands {
-            errands.spawn(errand.run(Arc::clone(&means.store)));
+            errands.spawn(errand.run(Arc::clone(&means.store), means.patience));
         }
         if round.last {
             errands.join_all().await;
