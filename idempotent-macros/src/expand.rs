@@ -9,11 +9,12 @@ use proc_macro2::{Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, LitStr};
 
-use crate::duration::{Time, grouped, in_largest_unit};
+use crate::duration::{grouped, in_largest_unit};
 use crate::options::Given;
 use crate::plan::{Function, OnDuplicate, OnOutage, Plan};
 use crate::signature::{self, Around};
 use crate::text::text;
+use crate::time::Time;
 
 // Input:
 //     async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
