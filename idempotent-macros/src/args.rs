@@ -22,6 +22,8 @@ pub(crate) struct Entry {
 
 pub(crate) enum Value {
     Given(Expr),
+    /// `keys = order.id, order.line`: several values that lack their brackets.
+    Several(Vec<Expr>),
     /// The name alone.
     Absent,
     /// Reported already: the option is there, so it must not be reported as missing too.
@@ -46,6 +48,9 @@ impl Args {
 
     /// Reads one option and the comma after it.
     fn parse_entry(&mut self, input: ParseStream<'_>) {
+        if input.peek(Ident::peek_any) && input.peek2(Token![.]) {
+            return self.parse_another_value(input);
+        }
         let name = match name(input) {
             Ok(name) => name,
             Err(error) => {
@@ -70,15 +75,30 @@ impl Args {
             skip_to_next(input);
         }
     }
+
+    /// `order.line` where an option is expected: another value of the option before.
+    fn parse_another_value(&mut self, input: ParseStream<'_>) {
+        match (input.parse::<Expr>(), self.entries.last_mut().map(|entry| &mut entry.value)) {
+            (Ok(another), Some(Value::Several(values))) => values.push(another),
+            (Ok(another), Some(value @ Value::Given(_))) => {
+                if let Value::Given(first) = std::mem::replace(value, Value::Unreadable) {
+                    *value = Value::Several(vec![first, another]);
+                }
+            }
+            (Ok(another), _) => self.errors.push(another, EXPECTED),
+            (Err(error), _) => self.errors.add(error),
+        }
+        skip_to_next(input);
+    }
 }
+
+const EXPECTED: &str = "expected an option, written `name = value`";
 
 fn name(input: ParseStream<'_>) -> syn::Result<Ident> {
     if input.peek(syn::LitStr) {
         return Err(input.error("options have names; is this the `prefix`? write `prefix = \"…\"`"));
     }
-    input
-        .call(Ident::parse_any)
-        .map_err(|error| syn::Error::new(error.span(), "expected an option, written `name = value`"))
+    input.call(Ident::parse_any).map_err(|error| syn::Error::new(error.span(), EXPECTED))
 }
 
 fn value(input: ParseStream<'_>, name: &Ident) -> syn::Result<Value> {

@@ -1,4 +1,4 @@
-//! Durations: `24h`, `1h30m`, `"1h 30m"`, and expressions that give one.
+//! Durations as text: `24h`, `1h30m`, `"1h 30m"`.
 //!
 //! `1h30m` is one integer literal with the suffix `h30m` to Rust's lexer; its text is what is read here. Every slip that
 //! people make has a message that shows the right spelling.
@@ -6,108 +6,39 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use proc_macro2::{Ident, Literal, TokenStream, TokenTree};
-use quote::ToTokens as _;
-use syn::{Expr, ExprLit, Lit, UnOp};
-
-use crate::errors::Errors;
-use crate::options::Given;
-
-/// A duration of the attribute.
-pub(crate) enum Time {
-    /// Known now.
-    Fixed(Duration),
-    /// Of the type `Duration`, evaluated in every call; under the option's name as written, for rustc's messages.
-    PerCall(Given),
-}
-
 /// Units from large to small, in milliseconds.
 const UNITS: &[(&str, u64)] =
     &[("w", 604_800_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 
-/// Longer than any retry window; far from what a store's clock can hold.
-const LONGEST: Duration = Duration::from_hours(100 * 365 * 24);
+/// What a duration looks like, for messages.
+pub(crate) const EXAMPLES: &str = "write a duration such as `30s`, `24h` or `1h30m`";
 
-/// Shorter than this, a store's clock and a round trip cannot tell live from lapsed.
-const SHORTEST: Duration = Duration::from_millis(10);
-
-const EXAMPLES: &str = "write a duration such as `30s`, `24h` or `1h30m`";
-const OR_NAME_ONE: &str = "or a constant, a field or a call of type `Duration`";
-
-/// An option that is a duration.
-pub(crate) fn time(given: Given, errors: &mut Errors) -> Option<Time> {
-    match &given.value {
-        Expr::Lit(literal) => fixed(&given.name, literal, errors).map(Time::Fixed),
-        Expr::Path(_) | Expr::Field(_) | Expr::Call(_) | Expr::MethodCall(_) | Expr::Block(_) => {
-            no_literals_inside(&given.value, errors).then_some(Time::PerCall(given))
-        }
-        Expr::Unary(negated) if matches!(negated.op, UnOp::Neg(_)) => {
-            errors.push(negated, format_args!("`{}` cannot be negative", given.name));
-            None
-        }
-        other => {
-            errors.push(other, format_args!("`{}` cannot be computed here; {EXAMPLES}, {OR_NAME_ONE}", given.name));
-            None
-        }
+/// Reads a duration, or says what is wrong with it and what to write instead.
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+    if text.starts_with("0x") || text.starts_with("0o") || text.starts_with("0b") {
+        return Err(format!("`{text}` is not decimal; {EXAMPLES}"));
     }
-}
-
-fn fixed(name: &Ident, literal: &ExprLit, errors: &mut Errors) -> Option<Duration> {
-    let parsed = match &literal.lit {
-        Lit::Int(number) => parse(&number.to_string()),
-        Lit::Float(number) => parse(&number.to_string()),
-        Lit::Str(string) => parse(&string.value()),
-        _ => Err(format!("this is no duration; {EXAMPLES}")),
-    };
-    let message = match parsed {
-        Ok(duration) if duration < SHORTEST => format!("`{name}` must be at least `10ms`"),
-        Ok(duration) if duration > LONGEST => format!("`{name}` cannot be longer than a hundred years"),
-        Ok(duration) => return Some(duration),
-        Err(message) => message,
-    };
-    errors.push(literal, message);
-    None
-}
-
-/// Inside an expression `24h` would reach rustc, whose message knows nothing of durations.
-fn no_literals_inside(value: &Expr, errors: &mut Errors) -> bool {
-    let literals = duration_literals(value.to_token_stream());
-    for literal in &literals {
-        let text = literal.to_string();
-        let instead =
-            parse(&text).map_or_else(|_| "a `Duration`".to_owned(), |duration| format!("`{}`", rust(duration)));
-        errors.push(literal, format_args!("`{text}` can only stand alone; write {instead}"));
+    if let Some(message) = fraction(text) {
+        return Err(message);
     }
-    literals.is_empty()
-}
-
-fn duration_literals(tokens: TokenStream) -> Vec<Literal> {
-    tokens
-        .into_iter()
-        .flat_map(|token| match token {
-            TokenTree::Group(group) => duration_literals(group.stream()),
-            TokenTree::Literal(literal) if has_unit(&literal) => vec![literal],
-            _ => Vec::new(),
-        })
-        .collect()
-}
-
-fn has_unit(literal: &Literal) -> bool {
-    match Lit::new(literal.clone()) {
-        Lit::Int(number) => !number.suffix().is_empty() && !is_rust_suffix(number.suffix()),
-        _ => false,
+    let mut parts: Vec<(u64, usize)> = Vec::new();
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return Err(format!("a duration cannot be empty; {EXAMPLES}"));
     }
+    while !rest.is_empty() {
+        let (part, after) = next_part(text, rest)?;
+        parts.push(part);
+        rest = after.trim_start();
+    }
+    in_order(text, &parts)?;
+    total(&parts).map(Duration::from_millis).ok_or_else(|| format!("`{text}` is too long"))
 }
 
-fn is_rust_suffix(suffix: &str) -> bool {
+/// Whether `u64` or the like stands behind a number.
+pub(crate) fn is_rust_suffix(suffix: &str) -> bool {
     let digits = suffix.trim_start_matches(['u', 'i', 'f']);
     digits.len() + 1 == suffix.len() && matches!(digits, "8" | "16" | "32" | "64" | "128" | "size")
-}
-
-/// `Duration::from_hours(24)`, for a message.
-fn rust(duration: Duration) -> String {
-    let (function, number) = in_largest_unit(duration);
-    format!("Duration::{function}({})", grouped(number))
 }
 
 /// The function of `Duration` that says it best, and its argument.
@@ -130,28 +61,6 @@ pub(crate) fn grouped(number: u128) -> String {
         grouped.push(digit);
     }
     grouped
-}
-
-/// Reads a duration, or says what is wrong with it and what to write instead.
-fn parse(text: &str) -> Result<Duration, String> {
-    if text.starts_with("0x") || text.starts_with("0o") || text.starts_with("0b") {
-        return Err(format!("`{text}` is not decimal; {EXAMPLES}"));
-    }
-    if let Some(message) = fraction(text) {
-        return Err(message);
-    }
-    let mut parts: Vec<(u64, usize)> = Vec::new();
-    let mut rest = text.trim();
-    if rest.is_empty() {
-        return Err(format!("a duration cannot be empty; {EXAMPLES}"));
-    }
-    while !rest.is_empty() {
-        let (part, after) = next_part(text, rest)?;
-        parts.push(part);
-        rest = after.trim_start();
-    }
-    in_order(text, &parts)?;
-    total(&parts).map(Duration::from_millis).ok_or_else(|| format!("`{text}` is too long"))
 }
 
 /// The first number with its unit, as an index into [`UNITS`], and what follows.

@@ -5,17 +5,16 @@
 //! tokens too: rustc draws its caret from a node's first token to its last, so these get the first and the last span of
 //! what is meant.
 
-use std::time::Duration;
-
 use proc_macro2::{Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, LitStr};
 
-use crate::duration::{Time, grouped, in_largest_unit};
+use crate::duration::{grouped, in_largest_unit};
 use crate::options::Given;
 use crate::plan::{Function, OnDuplicate, OnOutage, Plan};
 use crate::signature::{self, Around};
 use crate::text::text;
+use crate::time::Time;
 
 // Input:
 //     async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
@@ -24,8 +23,8 @@ use crate::text::text;
 //
 // Output (`private` stands for `::idempotent_runtime::__private`):
 //     async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
-//         let call = private::call::<Result<Receipt, OrderError>>(
-//             const { &private::Handler::new("order:consume", &["message.order_id"], private::Ttl::For(Duration::from_hours(24))) },
+//         let call = private::call(
+//             const { &private::Handler::new("order:consume", &["message.order_id"]).ttl(Duration::from_hours(24)) },
 //             &private::Ambient,
 //             &[&(message.order_id)],
 //             private::value(),
@@ -74,32 +73,21 @@ fn guarded(plan: &Plan) -> TokenStream {
     );
 
     quote_spanned! {mixed=>
-        let call = #private::call::<#reply>(#description, #via, &[#(#keys),*], #value, #error) #(#builders)*;
+        let call = #private::call(#description, #via, &[#(#keys),*], #value, #error) #(#builders)*;
         call.run(async move #block).await
     }
 }
 
-/// The handler as a constant. An inline `const` can name `Self`; a `static` cannot.
+/// The handler as a constant: what is written down, where it is not the default. An inline `const` can name `Self`; a
+/// `static` cannot.
 fn description(plan: &Plan) -> TokenStream {
     let mixed = Span::mixed_site();
     let private = private(plan);
     let prefix = &plan.prefix;
     let names = plan.keys.iter().map(|key| LitStr::new(&text(key), mixed));
-    let ttl = match &plan.ttl {
-        Time::Fixed(ttl) => {
-            let ttl = duration(*ttl);
-            quote_spanned!(mixed=> #private::Ttl::For(#ttl))
-        }
-        Time::PerCall(_) => quote_spanned!(mixed=> #private::Ttl::PerCall),
-    };
     let settings = [
-        match plan.lease {
-            Some(Time::Fixed(lease)) => {
-                let lease = duration(lease);
-                Some(quote_spanned!(mixed=> .lease(#lease)))
-            }
-            _ => None,
-        },
+        fixed("ttl", Some(&plan.ttl)),
+        fixed("lease", plan.lease.as_ref()),
         match plan.on_duplicate {
             OnDuplicate::Replay => None,
             OnDuplicate::Skip => Some(quote_spanned!(mixed=> .on_duplicate(#private::OnDuplicate::Skip))),
@@ -112,7 +100,7 @@ fn description(plan: &Plan) -> TokenStream {
     ];
     let settings = settings.iter().flatten();
     quote_spanned! {mixed=>
-        const { &#private::Handler::new(#prefix, &[#(#names),*], #ttl) #(#settings)* }
+        const { &#private::Handler::new(#prefix, &[#(#names),*]) #(#settings)* }
     }
 }
 
@@ -130,13 +118,14 @@ fn value(plan: &Plan) -> TokenStream {
 /// How the runtime's errors become the function's: rustc checks `E` here.
 fn error(plan: &Plan) -> TokenStream {
     let mixed = Span::mixed_site();
-    let (_, error) = signature::sides(&plan.function.reply);
+    let reply = &plan.function.reply;
+    let (_, error) = signature::sides(reply);
     match &plan.map_err {
         None => located(plan, "error", error),
         Some(Given { name, value }) => {
             let private = private(plan);
             let map_err = path_at(plan, name, name.span());
-            quote_spanned!(mixed=> #private::error_with(|error| #map_err(error, #value)))
+            quote_spanned!(mixed=> #private::error_with::<#reply>(|error| #map_err(error, #value)))
         }
     }
 }
@@ -170,17 +159,21 @@ fn located(plan: &Plan, name: &str, place: &impl ToTokens) -> TokenStream {
     quote_spanned!(last=> #path())
 }
 
-/// `.ttl(self.ttl)`: the user's own word for the option is the method's name, so that a wrong type is reported there.
+/// `.ttl(Duration::from_hours(24))`, in the constant.
+fn fixed(option: &str, time: Option<&Time>) -> Option<TokenStream> {
+    let Some(Time::Fixed(duration)) = time else { return None };
+    let mixed = Span::mixed_site();
+    let (function, number) = in_largest_unit(*duration);
+    let (option, function) = (Ident::new(option, mixed), Ident::new(function, mixed));
+    let number = grouped(number).parse::<Literal>().expect("digits and underscores are a literal");
+    Some(quote_spanned!(mixed=> .#option(::core::time::Duration::#function(#number))))
+}
+
+/// `.ttl(self.ttl)`, of the call: the user's own word for the option is the method's name, so that a wrong type is
+/// reported there.
 fn per_call(time: Option<&Time>) -> Option<TokenStream> {
     let Some(Time::PerCall(Given { name, value })) = time else { return None };
     Some(quote_spanned!(Span::mixed_site()=> .#name(#value)))
-}
-
-fn duration(duration: Duration) -> TokenStream {
-    let (function, number) = in_largest_unit(duration);
-    let function = Ident::new(function, Span::mixed_site());
-    let number = grouped(number).parse::<Literal>().expect("digits and underscores are a literal");
-    quote_spanned!(Span::mixed_site()=> ::core::time::Duration::#function(#number))
 }
 
 /// `&(expr)`, so that what rustc says of the coercion stands under the whole expression.

@@ -20,6 +20,7 @@ mod plan;
 mod signature;
 mod suggest;
 mod text;
+mod time;
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! The options as a table: which there are, that none is unknown or given twice, and the plain kinds of value.
 
 use proc_macro2::{Span, TokenStream};
-use quote::ToTokens as _;
+use quote::{ToTokens as _, quote};
 use syn::{Expr, ExprClosure, ExprGroup, ExprLit, ExprParen, Ident, Lit, LitStr, Path};
 
 use crate::args::{Args, Entry, Value};
@@ -66,6 +66,11 @@ impl Options {
         let entry = self.entries.swap_remove(at);
         match entry.value {
             Value::Given(value) => read(Given { name: entry.name, value: peeled(value) }, errors),
+            Value::Several(values) => {
+                let list = values.iter().map(text).collect::<Vec<_>>().join(", ");
+                errors.push(quote!(#(#values)*), format_args!("brackets are missing; write `{name} = [{list}]`"));
+                None
+            }
             Value::Absent => {
                 let example = example(name).unwrap_or(name);
                 errors.push(entry.name, format_args!("`{name}` needs a value, such as `{example}`"));

@@ -6,12 +6,12 @@ use quote::ToTokens as _;
 use syn::{Expr, LitStr, Path, Signature, Type};
 
 use crate::args::Args;
-use crate::duration::{Time, time};
 use crate::errors::Errors;
 use crate::handler::{Handler, Item};
 use crate::keys::keys;
 use crate::options::{self, Given, Options, choice};
 use crate::signature::{self, Around};
+use crate::time::{Time, time};
 
 /// All that expansion needs to know.
 pub(crate) struct Plan {

@@ -137,10 +137,24 @@ impl Policy {
 }
 
 impl Handler {
-    /// A handler with the three required options, and the defaults of all others.
+    /// A handler whose calls each say their `ttl`, with the defaults of all other options.
     #[must_use]
-    pub const fn new(prefix: &'static str, keys: &'static [&'static str], ttl: Ttl) -> Self {
-        Self { prefix, keys, policy: Policy::new(ttl) }
+    pub const fn new(prefix: &'static str, keys: &'static [&'static str]) -> Self {
+        Self { prefix, keys, policy: Policy::new(Ttl::PerCall) }
+    }
+
+    /// Sets `ttl`, the same for all calls.
+    #[must_use]
+    pub const fn ttl(mut self, ttl: Duration) -> Self {
+        self.policy.ttl = Ttl::For(ttl);
+        self
+    }
+
+    /// Sets `ttl = forever`.
+    #[must_use]
+    pub const fn forever(mut self) -> Self {
+        self.policy.ttl = Ttl::Forever;
+        self
     }
 
     /// Sets `lease`.

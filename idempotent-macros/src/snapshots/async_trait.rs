@@ -33,17 +33,13 @@ where
     Self: 'async_trait,
 {
     Box::pin(async move {
-        let call = ::idempotent_runtime::__private::call::<
-            Result<Receipt, OrderError>,
-        >(
+        let call = ::idempotent_runtime::__private::call(
             const {
                 &::idempotent_runtime::__private::Handler::new(
-                    "order:consume",
-                    &["message.order_id"],
-                    ::idempotent_runtime::__private::Ttl::For(
-                        ::core::time::Duration::from_hours(24),
-                    ),
-                )
+                        "order:consume",
+                        &["message.order_id"],
+                    )
+                    .ttl(::core::time::Duration::from_hours(24))
             },
             &::idempotent_runtime::__private::Ambient,
             &[&(message.order_id)],

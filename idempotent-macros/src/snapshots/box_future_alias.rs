@@ -7,17 +7,10 @@ fn consume(&self, id: u64) -> BoxFuture<'_, Result<Receipt, OrderError>> {
 
 fn consume(&self, id: u64) -> BoxFuture<'_, Result<Receipt, OrderError>> {
     async move {
-        let call = ::idempotent_runtime::__private::call::<
-            Result<Receipt, OrderError>,
-        >(
+        let call = ::idempotent_runtime::__private::call(
             const {
-                &::idempotent_runtime::__private::Handler::new(
-                    "order:consume",
-                    &["id"],
-                    ::idempotent_runtime::__private::Ttl::For(
-                        ::core::time::Duration::from_hours(24),
-                    ),
-                )
+                &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
+                    .ttl(::core::time::Duration::from_hours(24))
             },
             &::idempotent_runtime::__private::Ambient,
             &[&(id)],

@@ -9,17 +9,10 @@ fn consume(
     id: u64,
 ) -> Pin<Box<dyn Future<Output = Result<Receipt, OrderError>> + Send>> {
     Box::pin(async move {
-        let call = ::idempotent_runtime::__private::call::<
-            Result<Receipt, OrderError>,
-        >(
+        let call = ::idempotent_runtime::__private::call(
             const {
-                &::idempotent_runtime::__private::Handler::new(
-                    "order:consume",
-                    &["id"],
-                    ::idempotent_runtime::__private::Ttl::For(
-                        ::core::time::Duration::from_hours(24),
-                    ),
-                )
+                &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
+                    .ttl(::core::time::Duration::from_hours(24))
             },
             &::idempotent_runtime::__private::Ambient,
             &[&(id)],

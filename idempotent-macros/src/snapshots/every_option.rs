@@ -19,17 +19,13 @@ async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
 // ---- expands to ----
 
 async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
-    let call = crate::reexported::runtime::__private::call::<
-        Result<Receipt, OrderError>,
-    >(
+    let call = crate::reexported::runtime::__private::call(
             const {
                 &crate::reexported::runtime::__private::Handler::new(
                         "order:consume",
                         &["&message.order_id", "order_key(&message)"],
-                        crate::reexported::runtime::__private::Ttl::For(
-                            ::core::time::Duration::from_mins(90),
-                        ),
                     )
+                    .ttl(::core::time::Duration::from_mins(90))
                     .lease(::core::time::Duration::from_millis(1_500))
                     .on_duplicate(
                         crate::reexported::runtime::__private::OnDuplicate::Skip,
@@ -39,7 +35,9 @@ async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
             &(self.idempotency),
             &[&(&message.order_id), &(order_key(&message))],
             crate::reexported::runtime::__private::skipped(),
-            crate::reexported::runtime::__private::error_with(|error| crate::reexported::runtime::__private::map_err(
+            crate::reexported::runtime::__private::error_with::<
+                Result<Receipt, OrderError>,
+            >(|error| crate::reexported::runtime::__private::map_err(
                 error,
                 OrderError::from_idempotency,
             )),

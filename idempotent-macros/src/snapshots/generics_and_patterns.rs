@@ -23,17 +23,13 @@ async fn consume<'a, K: Kitchen + 'a>(
 where
     K::Receipt: Storable,
 {
-    let call = ::idempotent_runtime::__private::call::<
-        Result<K::Receipt, K::Error>,
-    >(
+    let call = ::idempotent_runtime::__private::call(
         const {
             &::idempotent_runtime::__private::Handler::new(
-                "order:consume",
-                &["id", "kind"],
-                ::idempotent_runtime::__private::Ttl::For(
-                    ::core::time::Duration::from_hours(24),
-                ),
-            )
+                    "order:consume",
+                    &["id", "kind"],
+                )
+                .ttl(::core::time::Duration::from_hours(24))
         },
         &::idempotent_runtime::__private::Ambient,
         &[&(id), &(kind)],

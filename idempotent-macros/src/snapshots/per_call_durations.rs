@@ -6,14 +6,11 @@ async fn consume(&mut self, id: u64) -> OrderResult {
 // ---- expands to ----
 
 async fn consume(&mut self, id: u64) -> OrderResult {
-    let call = ::idempotent_runtime::__private::call::<
-        OrderResult,
-    >(
+    let call = ::idempotent_runtime::__private::call(
             const {
                 &::idempotent_runtime::__private::Handler::new(
                     "order:consume",
                     &["self.tenant", "id"],
-                    ::idempotent_runtime::__private::Ttl::PerCall,
                 )
             },
             &::idempotent_runtime::__private::Ambient,

@@ -12,17 +12,10 @@ async fn consume(id: u64) -> anyhow::Result<()> {
 
 async fn consume(id: u64) -> anyhow::Result<()> {
     #![allow(clippy::unused_async)]
-    let call = ::idempotent_runtime::__private::call::<
-        anyhow::Result<()>,
-    >(
+    let call = ::idempotent_runtime::__private::call(
         const {
-            &::idempotent_runtime::__private::Handler::new(
-                    "order:consume",
-                    &["id"],
-                    ::idempotent_runtime::__private::Ttl::For(
-                        ::core::time::Duration::from_hours(24),
-                    ),
-                )
+            &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
+                .ttl(::core::time::Duration::from_hours(24))
                 .on_duplicate(::idempotent_runtime::__private::OnDuplicate::Reject)
         },
         &::idempotent_runtime::__private::Ambient,
