@@ -112,3 +112,21 @@ fn the_body_is_not_parsed() {
     let arguments = "prefix = \"a\", keys = [id], ttl = 1h".parse().expect("tokens");
     assert!(!super::rewrite(arguments, function).to_string().contains("compile_error"));
 }
+
+#[test]
+fn the_readme_shows_what_its_handler_becomes() {
+    const MARK: &str = "<!-- expansion -->\n\n```rust\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let readme = fs::read_to_string(&path).expect("the README is there");
+    let block = |after: &str| {
+        let (_, rest) = readme.split_once(after).unwrap_or_else(|| panic!("the README has {after:?}"));
+        rest.split_once("```").expect("the block ends").0.to_owned()
+    };
+    let shown = block(MARK);
+    let current = pretty(expand(&block("```rust\n")));
+    if shown != current && env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        let updated = readme.replace(&format!("{MARK}{shown}"), &format!("{MARK}{current}"));
+        return fs::write(&path, updated).expect("the README can be written");
+    }
+    assert_eq!(shown, current, "UPDATE_SNAPSHOTS=1 writes it anew");
+}
