@@ -32,15 +32,16 @@ pub(crate) struct Call {
 
 impl Call {
     /// The handler starts to run.
+    #[cfg_attr(not(feature = "metrics"), expect(unused_variables, clippy::unused_self))]
     pub(crate) fn running(&mut self, key: &Key) {
         #[cfg(feature = "metrics")]
         {
             self.running = Some(meter::Running::new(key.prefix()));
         }
-        let _ = key;
     }
 
     /// The handler has returned, or is gone.
+    #[cfg_attr(not(feature = "metrics"), expect(clippy::unused_self))]
     pub(crate) fn stopped(&mut self) {
         #[cfg(feature = "metrics")]
         {
