@@ -144,7 +144,7 @@ fn take_over(lapsed: InProgress, now: Moment, claim: &Claim<'_>) -> (ClaimAnswer
         return (answer, State::InProgress(lapsed));
     }
     let attempt = if begun { attempt.saturating_add(1) } else { attempt };
-    claim.acquire(now, attempt, Found::Lapsed { begun }, lapsed.to_put_back())
+    claim.acquire(now, attempt, Found::Lapsed { begun }, lapsed.into_before())
 }
 
 /// See [`Store::begin`](crate::Store::begin).
@@ -337,7 +337,7 @@ impl InProgress {
     }
 
     /// What the claim that takes over can put back.
-    fn to_put_back(mut self) -> Before {
+    fn into_before(mut self) -> Before {
         match (self.before, self.standing) {
             (Before::Lapsed(run), Standing::Claimed) if run.standing != Standing::Claimed => Before::Lapsed(run),
             _ => {
