@@ -1,1 +1,5 @@
-//! Shared parts of the examples.
+//! What the examples share.
+
+mod records;
+
+pub use records::describe;
