@@ -1,4 +1,8 @@
-//! What the examples share.
+//! What the examples share: the way to a broker and a store, what each disposition means to RabbitMQ, and records as
+//! a person reads them.
+
+pub mod backend;
+pub mod broker;
 
 mod records;
 
