@@ -106,6 +106,7 @@ async fn run(backend: &Backend, queue: &str, send_samples: bool) -> Result<()> {
     };
     timeout(GRACE, finish).await.context("runs in flight did not finish in time")??;
     idempotency.shutdown(GRACE).await.map_err(|open| anyhow!("{open} calls are still open"))?;
+    broker.close().await?;
     connection.close(200, "stopped".into()).await?;
     info!("stopped");
     Ok(())
@@ -144,17 +145,20 @@ fn occasion(outcome: &Outcome) -> &'static str {
     }
 }
 
+#[cfg(unix)]
 async fn stop_signal() -> Result<()> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate())?;
-        tokio::select! {
-            _ = terminate.recv() => return Ok(()),
-            interrupted = tokio::signal::ctrl_c() => return Ok(interrupted?),
-        }
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
     }
-    #[cfg(not(unix))]
+    Ok(())
+}
+
+#[cfg(not(unix))]
+async fn stop_signal() -> Result<()> {
     Ok(tokio::signal::ctrl_c().await?)
 }
 

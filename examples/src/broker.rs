@@ -70,9 +70,14 @@ impl Broker {
         Ok(self.channel.basic_consume(short(&self.queue), "".into(), options, arguments).await?)
     }
 
-    /// Takes no more deliveries. Those that were sent already, and are not settled, go back when the channel closes.
+    /// Takes no more deliveries.
     pub async fn cancel(&self, deliveries: &Consumer) -> Result<()> {
         Ok(self.channel.basic_cancel(deliveries.tag(), BasicCancelOptions::default()).await?)
+    }
+
+    /// Closes the channel. What is not settled goes back to the queue.
+    pub async fn close(self) -> Result<()> {
+        Ok(self.channel.close(200, "done".into()).await?)
     }
 
     /// Hands a message over. The broker has it once the returned future says so: see [`confirmed`].

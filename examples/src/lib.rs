@@ -3,6 +3,7 @@
 
 pub mod backend;
 pub mod broker;
+pub mod duration;
 
 mod records;
 
