@@ -8,6 +8,8 @@
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod memory;
+#[cfg(feature = "redis")]
+pub mod redis;
 
 use std::error::Error as StdError;
 use std::fmt;
