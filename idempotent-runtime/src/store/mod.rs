@@ -26,6 +26,8 @@ use crate::record::{Completed, Recorded};
 use crate::token::Token;
 
 pub use memory::MemoryStore;
+#[cfg(feature = "redis")]
+pub use redis::{RedisStore, RedisStoreBuilder};
 
 /// The answer of a store's operation, to be awaited.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;

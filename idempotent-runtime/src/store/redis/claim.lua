@@ -4,7 +4,7 @@
 -- ARGV     token · owner · fingerprint, '-' for none · lease in ms · retention in ms · 'take-over' or 'hold' ·
 --          how many runs may start, 0 for any number · the token that may be superseded, '' for none ·
 --          'begun' or 'claimed' · 'fenced' or ''
--- returns  an answer · what is left of the lease in ms · the record as it stands now
+-- returns  an answer · what is left of the lease in ms · the record that the answer is about
 local key = KEYS[1]
 local token, owner, fingerprint, lease, retention, on_lapse, most, superseded, mark, fenced = unpack(ARGV)
 
@@ -40,13 +40,13 @@ local attempt = tonumber(string.match(counts, '^#(%d+)')) or 1
 local last_fence = tonumber(string.match(counts, '%^(%d+)$'))
 local exhausted = tonumber(most) > 0 and attempt >= tonumber(most)
 
-if state == 'f' then
+if state == 'f' and string.sub(record, body, body + 7) == 'failed: ' then
   if own then
     return {'lost', 0, record}
   elseif exhausted then
     return {'exhausted', 0, record}
   end
-  return acquire(attempt + 1, last_fence, 'after-failed|' .. record)
+  return acquire(attempt + 1, last_fence, 'after-failed|' .. string.sub(record, body + 8))
 end
 
 -- Fingerprints are compared where both sides have one, and both of the same version.
@@ -69,7 +69,8 @@ if state == 'c' then
   return {'completed', 0, record}
 end
 
-local its_lease, its_retention, its_mark, after = string.match(record, '^lease=(%d+)/(%d+) (%l+) [%l-]+()', body)
+local its_lease, its_retention, its_mark, its_found, after =
+  string.match(record, '^lease=(%d+)/(%d+) (%l+) ([%l-]+)()', body)
 if not its_lease then
   return {'unreadable', 0, record}
 end
@@ -82,25 +83,35 @@ if own then
   if state == 'g' then
     return {'lost', 0, record}
   end
-  redis.call('PEXPIRE', key, its_retention)
+  if mark == 'begun' and its_mark ~= 'begun' then
+    record = string.sub(record, 1, after - #its_found - #its_mark - 2) .. 'begun ' .. string.sub(record, after - #its_found)
+    redis.call('SET', key, record, 'PX', its_retention)
+  else
+    redis.call('PEXPIRE', key, its_retention)
+  end
   return {'acquired', 0, record}
 end
 
 local remaining = math.min(its_lease - (its_retention - left), tonumber(its_lease))
-local lapsed = state == 'g' or remaining <= 0
 if mismatch then
   return {mismatch, 0, record}
-elseif not lapsed then
+elseif state == 'p' and remaining > 0 then
   return {'in-progress', remaining, record}
 end
 
--- What the lapsed claim had itself found is not kept: a chain of takeovers must not grow.
-local found = '|' .. string.sub(record, 1, after - 1)
-if its_mark ~= 'begun' then
-  return acquire(attempt, last_fence, 'after-lapsed' .. found)
-elseif exhausted then
-  return {'exhausted', 0, record}
-elseif on_lapse == 'hold' then
-  return {'abandoned', 0, record}
+-- Lapsed. A claim that never began stands for the begun one that it had found: it must not hide it. What the one to be
+-- put back had itself found is not kept: a chain of takeovers must not grow.
+local run, begun = string.sub(record, 1, after - 1), its_mark == 'begun'
+if not begun and its_found == 'after-begun' and string.sub(record, after, after) == '|' then
+  run, begun = string.sub(record, after + 1), true
+  attempt = tonumber(string.match(run, '^#(%d+)', 26)) or 1
+  exhausted = tonumber(most) > 0 and attempt >= tonumber(most)
 end
-return acquire(attempt + 1, last_fence, 'after-begun' .. found)
+if not begun then
+  return acquire(attempt, last_fence, 'after-lapsed|' .. run)
+elseif exhausted then
+  return {'exhausted', 0, run}
+elseif on_lapse == 'hold' then
+  return {'abandoned', 0, run}
+end
+return acquire(attempt + 1, last_fence, 'after-begun|' .. run)

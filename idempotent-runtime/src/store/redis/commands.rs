@@ -2,24 +2,24 @@
 //!
 //! A command is built from bytes in one buffer, without a `String`: most of the client's time goes here.
 
-use std::io::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use redis::{Cmd, RedisWrite as _, Value};
 
 use super::RedisStore;
 use super::error::Failure;
 use super::scripts::{self, Script};
-use super::value::{self, Malformed, Record, State};
+use super::value::{self, Malformed, Put as _, Record, State};
 use crate::key::Key;
 use crate::record::{Completed, Recorded};
 use crate::store::{
-    Acquired, Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, OnLapse, Release, Retention, StoreError,
+    Acquired, Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Found, OnLapse, Release, Retention, StoreError,
 };
 use crate::token::Token;
 
-/// Bytes of a command besides the key, the owner and the result.
-const ROOM: usize = 192;
+/// Bytes of a command besides its key, owner, error and result.
+const ROOM: usize = 176;
 
 impl RedisStore {
     /// The common claim is one plain command: what answers nothing was absent, and is ours. A completed record is
@@ -30,45 +30,38 @@ impl RedisStore {
         }
         let mut command = Cmd::with_capacity(7, ROOM + key.as_str().len() + request.owner.len());
         command.arg("SET").arg(key.as_str());
-        write(&mut command, |out| value::write_claim(out, request));
+        command.writer_for_next_arg().put_claim(request);
         command.arg("NX").arg("PX").arg(value::in_progress_millis(request.retention)).arg("GET");
-        let found = match self.connections.send(&command).await {
-            Ok(Value::Nil) => {
-                return Ok(ClaimAnswer::Acquired(Acquired { attempt: 1, found: crate::store::Found::Absent, fence: None }));
-            }
-            Ok(Value::BulkString(text)) => text,
+        let answer = match self.connections.send(&command).await {
+            Ok(Value::Nil) => Some(ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None })),
+            Ok(Value::BulkString(text)) => judge(key, &text, request),
             Ok(other) => return Err(unexpected(&other)),
-            Err(Failure::WrongType) => return Ok(wrong_type(key)),
+            Err(Failure::WrongType) => Some(wrong_type(key)),
             Err(failure) => return Err(failure.into_error()),
         };
-        match Record::decode(&found) {
-            Err(malformed) => Ok(unreadable(key, malformed)),
-            Ok(record) if matches!(record.state, State::Completed(_)) => match judge(key, record, request) {
-                Some(answer) => Ok(answer),
-                None => Box::pin(self.claim_by_script(key, request)).await,
-            },
-            Ok(_) => Box::pin(self.claim_by_script(key, request)).await,
+        match answer {
+            Some(answer) => Ok(answer),
+            None => Box::pin(self.claim_by_script(key, request)).await,
         }
     }
 
     async fn claim_by_script(&self, key: &Key, request: &ClaimRequest<'_>) -> Result<ClaimAnswer, StoreError> {
-        let answer = self.eval(&scripts::CLAIM, key, 10, |command| {
-            command.arg(request.token.text().as_bytes());
-            write(command, |out| value::write_owner(out, request.owner));
-            write(command, |out| value::write_fingerprint(out, request.fingerprint));
-            command.arg(value::millis(request.lease)).arg(value::in_progress_millis(request.retention));
-            command.arg(match request.on_lapse {
-                OnLapse::TakeOver => "take-over",
-                OnLapse::Hold => "hold",
-            });
-            command.arg(request.max_attempts.map_or(0, std::num::NonZero::get));
-            match request.supersede {
-                Some(token) => command.arg(token.text().as_bytes()),
-                None => command.arg(""),
-            };
-            command.arg(value::mark(request.begun)).arg(if request.fenced { "fenced" } else { "" });
+        let mut command = call(&scripts::CLAIM, key, 10, ROOM + request.owner.len());
+        command.arg(request.token.text().as_bytes());
+        command.writer_for_next_arg().put_owner(request.owner);
+        command.writer_for_next_arg().put_fingerprint(request.fingerprint);
+        command.arg(value::millis(request.lease)).arg(value::in_progress_millis(request.retention));
+        command.arg(match request.on_lapse {
+            OnLapse::TakeOver => "take-over",
+            OnLapse::Hold => "hold",
         });
-        match answer.await {
+        command.arg(request.max_attempts.map_or(0, std::num::NonZero::get));
+        match request.supersede {
+            Some(token) => command.arg(token.text().as_bytes()),
+            None => command.arg(""),
+        };
+        command.arg(value::mark(request.begun)).arg(if request.fenced { "fenced" } else { "" });
+        match self.run(&scripts::CLAIM, &command).await {
             Ok(answer) => read_claim(key, &answer),
             Err(Failure::WrongType) => Ok(wrong_type(key)),
             Err(failure) => Err(failure.into_error()),
@@ -76,11 +69,13 @@ impl RedisStore {
     }
 
     pub(super) async fn begin_record(&self, key: &Key, token: Token) -> Result<Answer, StoreError> {
-        held(self.eval(&scripts::BEGIN, key, 1, |command| drop(command.arg(token.text().as_bytes()))).await)
+        let mut command = call(&scripts::BEGIN, key, 1, ROOM);
+        held(self.run(&scripts::BEGIN, command.arg(token.text().as_bytes())).await)
     }
 
     pub(super) async fn renew_record(&self, key: &Key, token: Token) -> Result<Answer, StoreError> {
-        held(self.eval(&scripts::RENEW, key, 1, |command| drop(command.arg(token.text().as_bytes()))).await)
+        let mut command = call(&scripts::RENEW, key, 1, ROOM);
+        held(self.run(&scripts::RENEW, command.arg(token.text().as_bytes())).await)
     }
 
     pub(super) async fn complete_record(
@@ -90,19 +85,18 @@ impl RedisStore {
         result: &Recorded,
         retention: Retention,
     ) -> Result<CompleteAnswer, StoreError> {
-        let answer = self.eval(&scripts::COMPLETE, key, 3, |command| {
-            write(command, |out| {
-                out.write_all(b"1p ")?;
-                out.write_all(token.text().as_bytes())
-            });
-            write(command, |out| value::write_result(out, result));
-            keep(command, retention);
-        });
-        match answer.await {
+        let mut command = call(&scripts::COMPLETE, key, 3, ROOM + length(result));
+        let mut in_progress = command.writer_for_next_arg();
+        in_progress.put(b"1p ");
+        in_progress.put(token.text().as_bytes());
+        drop(in_progress);
+        command.writer_for_next_arg().put_result(result);
+        keep(&mut command, retention);
+        match self.run(&scripts::COMPLETE, &command).await {
             Ok(Value::Int(1)) => Ok(CompleteAnswer::Held),
             Ok(Value::Int(0)) => Ok(CompleteAnswer::Absent),
             Ok(Value::BulkString(text)) => {
-                Ok(CompleteAnswer::Lost(Record::decode(&text).ok().and_then(Record::completed)))
+                Ok(CompleteAnswer::Lost(Record::read(&text).ok().and_then(Record::completed)))
             }
             Ok(other) => Err(unexpected(&other)),
             Err(Failure::WrongType) => Ok(CompleteAnswer::Lost(None)),
@@ -115,94 +109,94 @@ impl RedisStore {
         key: &Key,
         token: Token,
         release: Release<'_>,
-        lease: std::time::Duration,
+        lease: Duration,
     ) -> Result<Answer, StoreError> {
-        let answer = self.eval(&scripts::RELEASE, key, 4, |command| {
-            command.arg(token.text().as_bytes());
-            match release {
-                Release::Failed(message) => {
-                    command.arg("failed");
-                    write(command, |out| value::write_message(out, message));
-                }
-                Release::GivenUp => drop(command.arg("given-up").arg("given up")),
-            }
-            command.arg(value::millis(lease.saturating_mul(2)));
-        });
-        held(answer.await)
+        let (how, error) = match release {
+            Release::Failed(error) => ("failed", error),
+            Release::GivenUp => ("given-up", ""),
+        };
+        let mut command = call(&scripts::RELEASE, key, 4, ROOM + error.len());
+        command.arg(token.text().as_bytes()).arg(how).arg(error).arg(value::millis(lease.saturating_mul(2)));
+        held(self.run(&scripts::RELEASE, &command).await)
     }
 
     pub(super) async fn put_record_back(
         &self,
         key: &Key,
         token: Token,
-        lease: std::time::Duration,
+        lease: Duration,
         superseded: Option<(&Completed, Retention)>,
     ) -> Result<Answer, StoreError> {
-        let answer = self.eval(&scripts::PUT_BACK, key, 4, |command| {
-            command.arg(token.text().as_bytes()).arg(value::millis(lease.saturating_mul(2)));
-            if let Some((completed, retention)) = superseded {
-                write(command, |out| value::write_result(out, &completed.result));
-                keep(command, retention);
-            } else {
-                command.arg("").arg("");
+        let room = ROOM + superseded.map_or(0, |(completed, _)| length(&completed.result));
+        let mut command = call(&scripts::PUT_BACK, key, 4, room);
+        command.arg(token.text().as_bytes()).arg(value::millis(lease.saturating_mul(2)));
+        match superseded {
+            Some((completed, retention)) => {
+                command.writer_for_next_arg().put_result(&completed.result);
+                keep(&mut command, retention);
             }
-        });
-        held(answer.await)
+            None => drop(command.arg("").arg("")),
+        }
+        held(self.run(&scripts::PUT_BACK, &command).await)
     }
 
-    /// Runs a script on one key; loads it first where the server has lost it.
-    async fn eval(
-        &self,
-        script: &'static Script,
-        key: &Key,
-        arguments: usize,
-        write: impl FnOnce(&mut Cmd),
-    ) -> Result<Value, Failure> {
-        let mut command = Cmd::with_capacity(4 + arguments, ROOM + key.as_str().len());
-        command.arg("EVALSHA").arg(script.hash()).arg("1").arg(key.as_str());
-        write(&mut command);
-        match self.connections.send(&command).await {
+    /// Runs a script; loads it first where the server has lost it.
+    pub(super) async fn run(&self, script: &'static Script, command: &Cmd) -> Result<Value, Failure> {
+        match self.connections.send(command).await {
             Err(Failure::NoScript) => {
                 let mut load = Cmd::with_capacity(3, script.source().len() + 16);
                 load.arg("SCRIPT").arg("LOAD").arg(script.source());
                 Box::pin(async {
                     self.connections.send(&load).await?;
-                    self.connections.send(&command).await
-                }).await
+                    self.connections.send(command).await
+                })
+                .await
             }
             answer => answer,
         }
     }
 }
 
-/// Writes one argument in place.
-fn write(command: &mut Cmd, argument: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) {
-    let mut out = command.writer_for_next_arg();
-    // Writing to memory does not fail.
-    let _ = argument(&mut out);
+/// The beginning of a script's call on one key.
+pub(super) fn call(script: &Script, key: &Key, arguments: usize, room: usize) -> Cmd {
+    let mut command = Cmd::with_capacity(4 + arguments, room + key.as_str().len());
+    command.arg("EVALSHA").arg(script.hash()).arg("1").arg(key.as_str());
+    command
 }
 
 /// How long to keep a record, `''` for ever.
-fn keep(command: &mut Cmd, retention: Retention) {
-    match retention {
-        Retention::For(duration) => command.arg(value::millis(duration)),
-        Retention::Forever => command.arg(""),
+pub(super) fn keep(command: &mut Cmd, retention: Retention) {
+    match value::kept(retention) {
+        Some(millis) => command.arg(millis),
+        None => command.arg(""),
     };
 }
 
-/// What a completed record means to a claim; `None` where the server has to decide.
-fn judge(key: &Key, record: Record<'_>, request: &ClaimRequest<'_>) -> Option<ClaimAnswer> {
-    let own = record.token == request.token;
-    let matches = match (request.fingerprint, record.fingerprint) {
-        (Some(ours), Some(its)) if !own => ours.matches(its),
-        _ => Some(true),
+/// Room for a result.
+pub(super) fn length(result: &Recorded) -> usize {
+    match result {
+        Recorded::Value(encoded) | Recorded::Error(encoded) => 16 + encoded.bytes.len(),
+        Recorded::Rejected(summary) => 16 + summary.len(),
+        Recorded::Nothing(_) => 32,
+    }
+}
+
+/// What a record that was found means to a claim; `None` where the server has to decide.
+fn judge(key: &Key, text: &[u8], request: &ClaimRequest<'_>) -> Option<ClaimAnswer> {
+    let record = match Record::read(text) {
+        Ok(record) if matches!(record.state, State::Completed(_)) => record,
+        Ok(_) => return None,
+        Err(malformed) => return Some(unreadable(key, malformed)),
     };
-    Some(match matches {
-        None => incomparable(key),
-        Some(false) => ClaimAnswer::Mismatch,
-        Some(true) if !own && request.supersede == Some(record.token) => return None,
-        Some(true) => ClaimAnswer::Completed(record.completed()?),
-    })
+    if record.token == request.token {
+        return record.completed().map(ClaimAnswer::Completed);
+    }
+    match request.fingerprint.zip(record.fingerprint).map_or(Some(true), |(ours, its)| ours.matches(its)) {
+        None => Some(incomparable(key)),
+        Some(false) => Some(ClaimAnswer::Mismatch),
+        Some(true) if request.supersede == Some(record.token) => None,
+        Some(true) => record.completed().map(ClaimAnswer::Completed),
+    }
 }
 
 fn read_claim(key: &Key, answer: &Value) -> Result<ClaimAnswer, StoreError> {
@@ -210,32 +204,29 @@ fn read_claim(key: &Key, answer: &Value) -> Result<ClaimAnswer, StoreError> {
     let [Value::BulkString(word), Value::Int(remaining), Value::BulkString(text)] = parts.as_slice() else {
         return Err(unexpected(answer));
     };
-    let record = match Record::decode(text) {
+    let record = match Record::read(text) {
         Ok(record) => record,
         Err(malformed) => return Ok(unreadable(key, malformed)),
     };
-    let attempt = record.attempt;
-    Ok(match word.as_slice() {
-        b"acquired" => match record.state {
-            State::InProgress { found } => ClaimAnswer::Acquired(Acquired { attempt, found, fence: record.fence }),
-            _ => return Err(unexpected(answer)),
-        },
-        b"in-progress" => ClaimAnswer::InProgress {
-            remaining: std::time::Duration::from_millis(u64::try_from(*remaining).unwrap_or(0)),
-            attempt,
-            owner: record.owner.into(),
-        },
-        b"abandoned" => ClaimAnswer::Abandoned { attempt, owner: record.owner.into() },
-        b"exhausted" => ClaimAnswer::Exhausted { attempt },
-        b"mismatch" => ClaimAnswer::Mismatch,
-        b"lost" => ClaimAnswer::Lost,
-        b"completed" => match record.completed() {
-            Some(completed) => ClaimAnswer::Completed(completed),
-            None => return Err(unexpected(answer)),
-        },
-        b"persisted" => unreadable(key, Malformed("it is in progress, and somebody removed its expiry (PERSIST)")),
-        b"incomparable" => incomparable(key),
-        b"unreadable" => unreadable(key, Malformed("it is malformed")),
+    let (attempt, owner) = (record.attempt, record.owner);
+    Ok(match (word.as_slice(), &record.state) {
+        (b"acquired", State::InProgress { found, .. }) => {
+            ClaimAnswer::Acquired(Acquired { attempt, found: *found, fence: record.fence })
+        }
+        (b"in-progress", _) => {
+            let remaining = Duration::from_millis(u64::try_from(*remaining).unwrap_or(0));
+            ClaimAnswer::InProgress { remaining, attempt, owner: owner.into() }
+        }
+        (b"abandoned", _) => ClaimAnswer::Abandoned { attempt, owner: owner.into() },
+        (b"exhausted", _) => ClaimAnswer::Exhausted { attempt },
+        (b"mismatch", _) => ClaimAnswer::Mismatch,
+        (b"lost", _) => ClaimAnswer::Lost,
+        (b"completed", State::Completed(_)) => {
+            record.completed().map(ClaimAnswer::Completed).ok_or_else(|| unexpected(answer))?
+        }
+        (b"persisted", _) => unreadable(key, PERSISTED),
+        (b"incomparable", _) => incomparable(key),
+        (b"unreadable", _) => unreadable(key, Malformed("it is malformed")),
         _ => return Err(unexpected(answer)),
     })
 }
@@ -249,18 +240,27 @@ fn held(answer: Result<Value, Failure>) -> Result<Answer, StoreError> {
     }
 }
 
-fn unreadable(key: &Key, Malformed(why): Malformed) -> ClaimAnswer {
-    ClaimAnswer::Unreadable(Arc::from(format!("the record at `{key}` cannot be read: {why}")))
+/// When the lease began cannot be told any more.
+pub(super) const PERSISTED: Malformed = Malformed("it is in progress, and somebody removed its expiry (PERSIST)");
+
+pub(super) fn unreadable_text(key: &Key, Malformed(why): Malformed) -> String {
+    format!("the record at `{key}` cannot be read: {why}")
+}
+
+fn unreadable(key: &Key, malformed: Malformed) -> ClaimAnswer {
+    ClaimAnswer::Unreadable(Arc::from(unreadable_text(key, malformed)))
 }
 
 fn incomparable(key: &Key) -> ClaimAnswer {
-    unreadable(key, Malformed("its fingerprint was computed by another version"))
+    unreadable(key, Malformed("its fingerprint is of another version than the call's"))
 }
+
+pub(super) const WRONG_TYPE: Malformed = Malformed("the key holds another type than a string (WRONGTYPE)");
 
 fn wrong_type(key: &Key) -> ClaimAnswer {
-    unreadable(key, Malformed("the key holds another type than a string (WRONGTYPE)"))
+    unreadable(key, WRONG_TYPE)
 }
 
-fn unexpected(answer: &Value) -> StoreError {
+pub(super) fn unexpected(answer: &Value) -> StoreError {
     StoreError::refused(format!("the server gave an answer that makes no sense here: {answer:?}"))
 }

@@ -3,14 +3,14 @@
 //! The common claim is a plain `SET … NX PX … GET`; every other write is a script that compares the token first.
 //! The parts, from the outside in:
 //!
-//! - `commands`: what each operation sends, and what it makes of the answer
+//! - `commands`, `admin`: what each operation sends, and what it makes of the answer
 //! - `value`: the text of a record
 //! - `scripts`: the Lua files
 //! - `connection`, `handshake`, `driver`, `stream`: one connection for each runtime, made anew when it is of no more use
 //! - `error`, `url`: what the client's errors mean, which server a URL names
 
-compile_error!("MESSAGE FROM THE LEAD: everybody waits for this store. Stop benchmarking now: the machine is loaded by seven others and figures are noise; the benches helper tunes later. Within 10 minutes: restore a correct complete.lua/commands.rs (no experiment code), implement Store::admin (inspect/change, see admin.rs and store/memory/admin.rs on main), merge main, COMMIT on branch redis, then run the conformance suite (tests/tests/redis/conformance.rs on branch lead is ready to take) and fix what it finds, commit, and report. Delete this line.");
 
+mod admin;
 mod commands;
 mod connection;
 mod driver;
@@ -29,6 +29,7 @@ use self::connection::{Connections, Timeouts};
 use super::{
     Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, Release, Reply, Retention, Store, StoreError, Watch,
 };
+use crate::admin::Admin;
 use crate::key::Key;
 use crate::record::{Completed, Recorded};
 use crate::token::Token;
@@ -50,7 +51,7 @@ use crate::token::Token;
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), idempotent_runtime::StoreError> {
-/// use idempotent_runtime::store::redis::RedisStore;
+/// use idempotent_runtime::store::RedisStore;
 ///
 /// let store = RedisStore::connect("redis://127.0.0.1/").await?;
 /// # Ok(())
@@ -77,7 +78,7 @@ impl RedisStore {
     /// ```no_run
     /// # async fn example() -> Result<(), idempotent_runtime::StoreError> {
     /// use std::time::Duration;
-    /// use idempotent_runtime::store::redis::RedisStore;
+    /// use idempotent_runtime::store::RedisStore;
     ///
     /// let store = RedisStore::builder()
     ///     .response_timeout(Duration::from_millis(200))
@@ -141,7 +142,7 @@ impl RedisStoreBuilder {
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use idempotent_runtime::store::redis::RedisStore;
+    /// use idempotent_runtime::store::RedisStore;
     ///
     /// let client = redis::Client::open(("cache.example", 6379))?;
     /// let store = RedisStore::builder().connect_with(client).await?;
@@ -195,6 +196,10 @@ impl Store for RedisStore {
 
     fn watch(&self, _: &Key) -> Watch {
         Watch::never()
+    }
+
+    fn admin(&self) -> Option<&dyn Admin> {
+        Some(self)
     }
 
     fn home(&self) -> Home {
