@@ -1,13 +1,16 @@
 //! Random sequences of operations and clock steps, and what a store answers to them beside the reference.
 
 use std::num::NonZeroU32;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use idempotent_runtime::admin::State;
 use idempotent_runtime::conformance::Harness;
 use idempotent_runtime::store::{Acquired, ClaimAnswer, ClaimRequest, OnLapse, Release, Store};
 use idempotent_runtime::{CodecTag, Completed, Encoded, Fingerprint, Key, Recorded, Token};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 use crate::reference::{Kept, Kind, Quarters, Reference, Request, retention};
 
@@ -109,21 +112,51 @@ fn error(of: u8) -> String {
     format!("failed with {of}")
 }
 
+/// How a sequence ended, if not in a disagreement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Agreed,
+    /// On a rough clock: the machine stood still for so long that nobody can say what should have lapsed.
+    TooSlow,
+}
+
 /// Runs a sequence under a key of its own, and compares every answer, and the record after every step.
-pub(crate) async fn agrees(harness: &dyn Harness, clock: Clock, sequence: &Sequence) -> Result<(), TestCaseError> {
+pub(crate) async fn agrees(harness: &dyn Harness, clock: Clock, sequence: &Sequence) -> Result<End, TestCaseError> {
     let (store, quarter) = (harness.store(), harness.tick() / 4);
+    let (started, mut passed) = (Instant::now(), Duration::ZERO);
     let key = Key::from_text(&format!("reference:{}", Token::random()));
     let mut run = Run { store: &*store, key, quarter, clock, reference: Reference::default(), fences: Vec::new() };
     for step in &sequence.steps {
         if let Step::Pass(quarters) = step {
             harness.pass(*quarters * quarter).await;
             run.reference.pass(*quarters);
-        } else {
-            run.step(sequence, step).await?;
+            passed += *quarters * quarter;
         }
-        run.compare_records().await?;
+        let compared = run.compare(sequence, step).await;
+        if clock == Clock::Rough && started.elapsed().saturating_sub(passed) > quarter * 3 / 4 {
+            return Ok(End::TooSlow);
+        }
+        compared?;
     }
-    Ok(())
+    Ok(End::Agreed)
+}
+
+/// Really waits: many random sequences at once, each under its key.
+pub(crate) async fn all_agree(harness: &dyn Harness, clock: Clock, sequences: usize, steps: usize) {
+    let (mut runner, strategy) = (TestRunner::default(), clock.sequence(steps));
+    let sequences: Vec<Sequence> =
+        std::iter::repeat_with(|| strategy.new_tree(&mut runner).expect("a sequence can be made").current())
+            .take(sequences)
+            .collect();
+    let mut agreed = 0;
+    for (sequence, end) in sequences.iter().zip(join_all(sequences.iter().map(|s| agrees(harness, clock, s))).await) {
+        match end {
+            Ok(End::Agreed) => agreed += 1,
+            Ok(End::TooSlow) => {}
+            Err(why) => panic!("{why}\n{sequence:#?}"),
+        }
+    }
+    assert!(agreed > 0, "the machine was too slow for each of {} sequences", sequences.len());
 }
 
 struct Run<'a> {
@@ -137,6 +170,13 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    async fn compare(&mut self, sequence: &Sequence, step: &Step) -> Result<(), TestCaseError> {
+        if !matches!(step, Step::Pass(_)) {
+            self.step(sequence, step).await?;
+        }
+        self.compare_records().await
+    }
+
     async fn step(&mut self, sequence: &Sequence, step: &Step) -> Result<(), TestCaseError> {
         let calls = &sequence.calls;
         let token = |call: usize| calls[call].token;
