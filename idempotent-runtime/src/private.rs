@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::fingerprint::Fingerprint;
 pub use crate::fingerprint::Fingerprinted;
 use crate::guard::Guard;
-pub use crate::guard::checks::{existing, verify};
+pub use crate::guard::checks::{Ask, Existing, Verify};
 use crate::idempotency::Idempotency;
 pub use crate::idempotency::{Ambient, Via};
 pub use crate::key::KeyPart;
