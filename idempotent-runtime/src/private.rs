@@ -14,8 +14,8 @@ use crate::key::{self, Key};
 use crate::policy::Policy;
 pub use crate::policy::{Handler, OnBusy, OnCrash, OnDuplicate, OnLost, OnOutage, Ttl};
 pub use crate::reply::{
-    CarriesError, ErrorOps, Reply, Skippable, Stored, ValueOps, error, error_with, judge, map_err, never, skipped,
-    unrecorded, value,
+    CarriesError, ErrorOps, Reply, Skippable, Stored, StoredError, ValueOps, error, error_with, judge, judged, map_err,
+    never, recorded, skipped, unrecorded, value,
 };
 use crate::run;
 
@@ -78,6 +78,20 @@ impl<R> Call<R> {
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.policy.lease = lease;
+        self
+    }
+
+    /// `timeout = expression`.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.policy.timeout = Some(timeout);
+        self
+    }
+
+    /// `on_busy = wait(expression)`.
+    #[must_use]
+    pub fn wait(mut self, patience: Duration) -> Self {
+        self.policy.on_busy = OnBusy::Wait(patience);
         self
     }
 

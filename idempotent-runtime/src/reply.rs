@@ -60,6 +60,17 @@ pub trait Stored: serde::Serialize + DeserializeOwned {}
 #[diagnostic::do_not_recommend]
 impl<T: serde::Serialize + DeserializeOwned> Stored for T {}
 
+/// An error that can be recorded and given to duplicates: `Serialize + DeserializeOwned`.
+#[diagnostic::on_unimplemented(
+    message = "`on_error = record` gives duplicates the error, and `{Self}` cannot be recorded",
+    label = "cannot be recorded",
+    note = "derive `serde::Serialize` and `serde::Deserialize` for it, or choose `on_error = release`, or name a function that judges: `on_error = my_function`"
+)]
+pub trait StoredError: serde::Serialize + DeserializeOwned {}
+
+#[diagnostic::do_not_recommend]
+impl<E: serde::Serialize + DeserializeOwned> StoredError for E {}
+
 /// A value that `on_duplicate = skip` can give to a duplicate: `Default`.
 #[diagnostic::on_unimplemented(
     message = "`on_duplicate = skip` gives duplicates a default value, and `{Self}` has none",
@@ -182,27 +193,6 @@ impl<R> ErrorOps<R> {
         }
     }
 
-    /// `on_error = record`: errors are recorded as results are.
-    #[must_use]
-    pub fn recorded(mut self) -> Self
-    where
-        R: Reply,
-        R::Error: Stored,
-    {
-        self.settled = Settled::Recorded(Recorded {
-            encode: |reply| reply.as_result().err().map(|error| error as &dyn Serialize),
-            decode: |from| erased_serde::deserialize(from).map(R::from_error),
-        });
-        self
-    }
-
-    /// `on_error = path`: each error is judged. Expanded code gives `|reply| judge(reply, path)`.
-    #[must_use]
-    pub fn judged(mut self, judge: fn(&R) -> OnError) -> Self {
-        self.settled = Settled::Judged(judge);
-        self
-    }
-
     /// `Err(error)`, in the handler's own error type.
     #[must_use]
     pub fn from(&self, error: Error) -> R {
@@ -268,6 +258,25 @@ where
     R::Error: CarriesError,
 {
     ErrorOps { from: |error| R::from_error(error.into()), settled: Settled::Released }
+}
+
+/// `on_error = record`: errors are recorded as results are.
+#[must_use]
+pub fn recorded<R: Reply>(error: ErrorOps<R>) -> ErrorOps<R>
+where
+    R::Error: StoredError,
+{
+    let recorded = Recorded::<R> {
+        encode: |reply| reply.as_result().err().map(|error| error as &dyn Serialize),
+        decode: |from| erased_serde::deserialize(from).map(R::from_error),
+    };
+    ErrorOps { settled: Settled::Recorded(recorded), ..error }
+}
+
+/// `on_error = path`: each error is judged. Expanded code gives `|reply| judge(reply, path)`.
+#[must_use]
+pub fn judged<R>(error: ErrorOps<R>, judge: fn(&R) -> OnError) -> ErrorOps<R> {
+    ErrorOps { settled: Settled::Judged(judge), ..error }
 }
 
 /// `map_err = path`: expanded code gives `|error| map_err(error, path)`.

@@ -83,13 +83,13 @@ impl<T, E: From<Error>> Replies<T, E> {
     where
         E: Serialize + DeserializeOwned,
     {
-        self.error = self.error.recorded();
+        self.error = reply::recorded(self.error);
         self
     }
 
     /// Each error of the body is judged: released, or final with a summary. `judge` is only given errors.
     pub fn errors_judged(mut self, judge: fn(&Result<T, E>) -> OnError) -> Self {
-        self.error = self.error.judged(judge);
+        self.error = reply::judged(self.error, judge);
         self
     }
 }
