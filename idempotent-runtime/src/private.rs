@@ -14,8 +14,8 @@ use crate::key::{self, Key};
 use crate::policy::Policy;
 pub use crate::policy::{Handler, OnBusy, OnCrash, OnDuplicate, OnLost, OnOutage, Ttl};
 pub use crate::reply::{
-    CarriesError, ErrorOps, Reply, Skippable, Stored, StoredError, ValueOps, error, error_with, judge, judged, map_err,
-    never, recorded, skipped, unrecorded, value,
+    CarriesError, Errors, Reply, Skippable, Stored, StoredError, ValueOps, judge, map_err, never, recorded, skipped,
+    unrecorded, value,
 };
 use crate::run;
 
@@ -24,7 +24,7 @@ pub struct Call<R> {
     prepared: Result<Prepared, Error>,
     policy: Policy,
     value: ValueOps<R>,
-    error: ErrorOps<R>,
+    errors: Errors<R>,
 }
 
 struct Prepared {
@@ -39,9 +39,9 @@ pub fn call<R>(
     via: &dyn Via,
     keys: &[&dyn KeyPart],
     value: ValueOps<R>,
-    error: ErrorOps<R>,
+    errors: Errors<R>,
 ) -> Call<R> {
-    Call { prepared: prepare(handler, via, keys), policy: handler.policy, value, error }
+    Call { prepared: prepare(handler, via, keys), policy: handler.policy, value, errors }
 }
 
 fn prepare(handler: &'static Handler, via: &dyn Via, keys: &[&dyn KeyPart]) -> Result<Prepared, Error> {
@@ -103,6 +103,6 @@ impl<R> Call<R> {
             }
             Err(error) => Err(error),
         };
-        run::Call::new(guard, self.value, self.error).run(body)
+        run::Call::new(guard, self.value, self.errors.into_ops()).run(body)
     }
 }
