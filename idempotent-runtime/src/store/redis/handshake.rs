@@ -109,11 +109,7 @@ mod tests {
 
     fn hello(server: &str, version: &str, role: &str) -> Value {
         let text = |text: &str| Value::BulkString(text.into());
-        Value::Map(vec![
-            (text("server"), text(server)),
-            (text("version"), text(version)),
-            (text("role"), text(role)),
-        ])
+        Value::Map(vec![(text("server"), text(server)), (text("version"), text(version)), (text("role"), text(role))])
     }
 
     #[test]

@@ -9,7 +9,6 @@
 //! - `connection`, `handshake`, `driver`, `stream`: one connection for each runtime, made anew when it is of no more use
 //! - `error`, `url`: what the client's errors mean, which server a URL names
 
-
 mod admin;
 mod commands;
 mod connection;

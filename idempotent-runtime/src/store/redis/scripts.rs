@@ -35,5 +35,4 @@ pub(super) static INSPECT: Script = Script::new(include_str!("inspect.lua"));
 pub(super) static CHANGE: Script = Script::new(include_str!("change.lua"));
 
 /// All of them, to be loaded when a connection is made.
-pub(super) static ALL: [&Script; 8] =
-    [&CLAIM, &BEGIN, &RENEW, &COMPLETE, &RELEASE, &PUT_BACK, &INSPECT, &CHANGE];
+pub(super) static ALL: [&Script; 8] = [&CLAIM, &BEGIN, &RENEW, &COMPLETE, &RELEASE, &PUT_BACK, &INSPECT, &CHANGE];

@@ -8,7 +8,8 @@ use crate::store::StoreError;
 pub(super) fn client(url: &str) -> Result<Client, StoreError> {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     if scheme != Some("redis") {
-        let scheme = scheme.filter(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)));
+        let scheme =
+            scheme.filter(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)));
         return Err(StoreError::refused(match scheme {
             Some(scheme) => format!("a URL of scheme `{scheme}` names no Redis server; write {FORM}"),
             None => format!("the URL has no scheme; write {FORM}"),
@@ -36,10 +37,7 @@ mod tests {
         let client = client("redis://shop:s%40cret@cache.example:6380/3").expect("a good URL");
         let settings = client.get_connection_info().redis_settings();
         assert_eq!(tcp(&client).expect("TCP"), ("cache.example", 6380));
-        assert_eq!(
-            (settings.username(), settings.password(), settings.db()),
-            (Some("shop"), Some("s@cret"), 3)
-        );
+        assert_eq!((settings.username(), settings.password(), settings.db()), (Some("shop"), Some("s@cret"), 3));
     }
 
     #[test]
