@@ -266,6 +266,7 @@ cases! {
         a_claim_can_be_kept_for_ever
         a_claim_expires_with_its_retention
         a_failed_record_expires_with_its_retention
+        a_claim_given_up_expires_with_its_retention
         a_record_put_back_lapsed_outlasts_its_lease
     }
     crowd {

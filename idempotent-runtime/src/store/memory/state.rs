@@ -100,7 +100,7 @@ pub(crate) fn claim(state: State, now: Moment, claim: &Claim<'_>) -> (ClaimAnswe
             claim.acquire(now, failed.attempt.saturating_add(1), Found::Failed, Before::Failed(failed.error))
         }
 
-        State::InProgress(own) if own.token == request.token => claim_again(own, now, request),
+        State::InProgress(own) if own.token == request.token => claim_again(own, now),
         State::InProgress(other) => match compare(request, other.fingerprint) {
             Some(refusal) => (refusal, State::InProgress(other)),
             None if other.is_live(now) => (other.in_progress(now), State::InProgress(other)),
@@ -121,12 +121,9 @@ pub(crate) fn claim(state: State, now: Moment, claim: &Claim<'_>) -> (ClaimAnswe
 }
 
 /// The answer was lost, and the call asks again.
-fn claim_again(mut own: InProgress, now: Moment, request: &ClaimRequest<'_>) -> (ClaimAnswer, State) {
+fn claim_again(mut own: InProgress, now: Moment) -> (ClaimAnswer, State) {
     if own.standing == Standing::GivenUp {
         return (ClaimAnswer::Lost, State::InProgress(own));
-    }
-    if request.begun {
-        own.standing = Standing::Begun;
     }
     own.start_lease(now);
     (own.acquired(), State::InProgress(own))
@@ -211,6 +208,7 @@ pub(crate) fn release(
             }
             Release::GivenUp => {
                 own.standing = Standing::GivenUp;
+                own.expires = own.retention.end(now);
                 (Answer::Held, State::InProgress(own))
             }
         },
@@ -360,9 +358,8 @@ impl InProgress {
         }
     }
 
-    /// As it was when it was taken over; what is left of its retention is that of a lease that ends now.
+    /// As it was when it was taken over: still lapsed. What is left of its retention is that of a lease that ends now.
     fn lapsed_again(mut self, now: Moment) -> Self {
-        self.live_until = now;
         self.expires = match self.retention {
             Retention::For(all) => Some(now.saturating_add(all.saturating_sub(self.lease))),
             Retention::Forever => None,
