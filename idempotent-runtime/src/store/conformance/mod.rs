@@ -23,6 +23,7 @@
 //! cases for programs that want to run them in another way.
 
 mod admin;
+mod answers;
 mod begin;
 mod claim;
 mod complete;
