@@ -128,7 +128,6 @@ impl Reference {
             Kind::InProgress if own => {
                 record.renewed = now;
                 record.kept_until = after(now, record.retention);
-                record.begun |= request.begun;
                 acquired(record)
             }
             Kind::InProgress if record.differs(request.fingerprint) => ClaimAnswer::Mismatch,
@@ -243,6 +242,7 @@ impl Reference {
                 Release::GivenUp => {
                     record.begun = true;
                     record.given_up = true;
+                    record.kept_until = after(now, record.retention);
                 }
             }
             return Answer::Held;

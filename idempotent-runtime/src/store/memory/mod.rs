@@ -5,6 +5,7 @@ mod admin;
 mod loom;
 mod shard;
 mod state;
+mod steps;
 mod sync;
 #[cfg(all(test, not(idempotent_loom)))]
 mod tests;
@@ -148,17 +149,17 @@ impl Store for MemoryStore {
             let mut shard = self.part(key).lock();
             let now = self.now();
             let (owner, fence) = (shard.share_owner(request.owner), shard.next_fence());
-            let claim = state::Claim { request, owner: &owner, fence };
-            shard.apply(now, key, |state| state::claim(state, now, &claim))
+            let claim = steps::Claim { request, owner: &owner, fence };
+            shard.apply(now, key, |state| steps::claim(state, now, &claim))
         })
     }
 
     fn begin<'a>(&'a self, key: &'a Key, token: Token) -> Reply<'a, Answer> {
-        reply(move || self.apply(key, |state, now| state::begin(state, now, token)))
+        reply(move || self.apply(key, |state, now| steps::begin(state, now, token)))
     }
 
     fn renew<'a>(&'a self, key: &'a Key, token: Token) -> Reply<'a, Answer> {
-        reply(move || self.apply(key, |state, now| state::renew(state, now, token)))
+        reply(move || self.apply(key, |state, now| steps::renew(state, now, token)))
     }
 
     fn complete<'a>(
@@ -169,7 +170,7 @@ impl Store for MemoryStore {
         retention: Retention,
     ) -> Reply<'a, CompleteAnswer> {
         reply(move || {
-            let answer = self.apply(key, |state, now| state::complete(state, now, token, result, retention));
+            let answer = self.apply(key, |state, now| steps::complete(state, now, token, result, retention));
             if answer == CompleteAnswer::Held {
                 self.part(key).watchers.wake(key);
             }
@@ -179,7 +180,7 @@ impl Store for MemoryStore {
 
     fn release<'a>(&'a self, key: &'a Key, token: Token, release: Release<'a>, lease: Duration) -> Reply<'a, Answer> {
         reply(move || {
-            let answer = self.apply(key, |state, now| state::release(state, now, token, release, lease));
+            let answer = self.apply(key, |state, now| steps::release(state, now, token, release, lease));
             self.ended(key, answer)
         })
     }
@@ -192,7 +193,7 @@ impl Store for MemoryStore {
         superseded: Option<(&'a Completed, Retention)>,
     ) -> Reply<'a, Answer> {
         reply(move || {
-            let answer = self.apply(key, |state, now| state::put_back(state, now, token, lease, superseded));
+            let answer = self.apply(key, |state, now| steps::put_back(state, now, token, lease, superseded));
             self.ended(key, answer)
         })
     }
