@@ -1,5 +1,6 @@
 //! What has happened, as far as the properties need it: no part of the protocol, and nothing that it may look at.
 
+use crate::network::Message;
 use crate::operation::{Answer, Operation};
 use crate::record::{Age, Record, Standing, Who};
 use crate::rules::Rule;
@@ -62,7 +63,8 @@ impl State {
     }
 
     /// An operation was applied to `before`, and answered.
-    pub(crate) fn note(&mut self, who: Who, operation: Operation, answer: Answer, before: Record, setting: &Setting) {
+    pub(crate) fn note(&mut self, who: Who, message: Message, answer: Answer, before: Record, setting: &Setting) {
+        let operation = self.worker(who).operation(who, message, setting);
         let after = self.record;
         if before.live().is_some_and(|owner| owner != who) && after != before {
             self.broke(Broken::LiveRecordChanged, setting);
@@ -80,7 +82,7 @@ impl State {
             self.broke(Broken::Revived, setting);
         }
         self.note_burial(who, operation, answer);
-        self.note_begin(who, operation, before, setting);
+        self.note_begin(who, message, before, setting);
         self.judge(who, answer, setting);
     }
 
@@ -115,16 +117,14 @@ impl State {
         self.forget_attempts();
     }
 
-    fn note_begin(&mut self, who: Who, operation: Operation, before: Record, setting: &Setting) {
+    fn note_begin(&mut self, who: Who, message: Message, before: Record, setting: &Setting) {
+        let changed = before != self.record;
         let past = &mut self.workers[usize::from(who)].past;
-        let put_back = matches!(operation, Operation::PutBack { .. }) && before != self.record;
-        past.started &= setting.faults.repeat || !put_back;
-        // The claim of a run that has ended, made once more for its record's sake, counts as a run too.
-        let rewrites = matches!(operation, Operation::Claim(request) if request.begun) && setting.policy(who).begins();
-        past.ran |= rewrites && before != self.record;
-        let begins = operation == Operation::Begin || rewrites;
-        let marked = is_begun(self.record) && !(is_begun(before) && before.token() == self.record.token());
-        if begins && marked && setting.policy(who).max_attempts.is_some() {
+        past.started &= setting.faults.repeat || !(changed && message == Message::PutBack);
+        past.ran |= changed && message == Message::Rewrite;
+        let was_marked = is_begun(before) && before.token() == Some(who);
+        let marks = matches!(message, Message::Begin | Message::Rewrite) && is_begun(self.record) && !was_marked;
+        if changed && marks && setting.policy(who).max_attempts.is_some() {
             self.history.begun = (self.history.begun + 1).min(setting.table().most);
         }
     }
@@ -253,7 +253,8 @@ impl State {
         for worker in &mut self.workers {
             let past = &mut worker.past;
             past.bereft = !matches!(worker.phase, Phase::Idle | Phase::Ended);
-            (past.started, past.ran, past.open, past.recorded) = (false, false, false, false);
+            past.started &= worker.phase == Phase::Beginning;
+            (past.ran, past.open, past.recorded) = (false, false, false);
         }
     }
 }

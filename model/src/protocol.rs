@@ -64,11 +64,23 @@ impl Protocol {
 
     /// Goes through all states, breadth first, until one breaks a property. With one thread the way to it is a shortest.
     pub fn check(self, threads: NonZeroUsize) -> Report {
+        self.run(threads, HasDiscoveries::AnyFailures)
+    }
+
+    /// Goes through the states, breadth first, until one breaks `property`, on a shortest way.
+    pub fn find(self, property: &'static str) -> Report {
+        self.run(NonZeroUsize::MIN, HasDiscoveries::AnyOf([property].into()))
+    }
+
+    fn run(self, threads: NonZeroUsize, until: HasDiscoveries) -> Report {
         let start = Instant::now();
-        let builder = self.checker().threads(threads.get()).finish_when(HasDiscoveries::AnyFailures);
-        let checker = builder.spawn_bfs().join();
-        let counterexample =
-            checker.discoveries().into_iter().min_by_key(|(_, path)| path.clone().into_actions().len());
+        let wanted = match &until {
+            HasDiscoveries::AnyOf(properties) => properties.first().copied(),
+            _ => None,
+        };
+        let checker = self.checker().threads(threads.get()).finish_when(until).spawn_bfs().join();
+        let found = checker.discoveries().into_iter().filter(|(property, _)| wanted.is_none_or(|it| it == *property));
+        let counterexample = found.min_by_key(|(_, path)| path.clone().into_actions().len());
         Report {
             states: checker.unique_state_count(),
             depth: checker.max_depth(),

@@ -93,7 +93,7 @@ impl State {
         if after != before || (renewed && after.live() == Some(who)) {
             self.workers.iter_mut().for_each(Worker::record_is_written);
         }
-        self.note(who, operation, answer, before, setting);
+        self.note(who, message, answer, before, setting);
         answer
     }
 
