@@ -1,1 +1,42 @@
-//! The `#[idempotent]` attribute.
+//! The `#[idempotent]` attribute of `idempotent-runtime`, which re-exports it: depend on that crate alone.
+//!
+//! ```text
+//! attribute ─ args ─┐
+//!                   ├─ plan ─┬─ expand      code
+//! function ─ handler┘        └─ fallback    the function as it was, and what is wrong
+//! ```
+
+use proc_macro2::TokenStream;
+
+mod args;
+mod duration;
+mod errors;
+mod expand;
+mod fallback;
+mod handler;
+mod keys;
+mod options;
+mod plan;
+mod signature;
+mod suggest;
+mod text;
+mod time;
+
+#[cfg(test)]
+mod tests;
+
+#[doc = include_str!("idempotent.md")]
+#[proc_macro_attribute]
+pub fn idempotent(args: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    rewrite(args.into(), item.into()).into()
+}
+
+/// Parse, plan, expand; where one of the first two finds a mistake, the function as it was and what is to be said.
+fn rewrite(args: TokenStream, item: TokenStream) -> TokenStream {
+    let untouched = item.clone();
+    let parsed = (args::Args::parse(args), handler::Item::parse(item));
+    match plan::Plan::new(parsed.0, parsed.1) {
+        Ok(plan) => expand::expand(&plan),
+        Err(error) => fallback::fallback(&untouched, &error),
+    }
+}

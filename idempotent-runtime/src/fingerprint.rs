@@ -33,10 +33,15 @@ impl Fingerprint {
         for argument in arguments {
             argument.digest_into(&mut bytes)?;
         }
-        let hash = blake3::hash(&bytes);
+        Ok(Self::of_bytes(&bytes))
+    }
+
+    /// Digests arguments in their canonical form.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
+        let hash = blake3::hash(bytes);
         let mut first = [0; 16];
         first.copy_from_slice(&hash.as_bytes()[..16]);
-        Ok(Self::from_u128(u128::from_be_bytes(first)))
+        Self::from_u128(u128::from_be_bytes(first))
     }
 
     /// Whether a call with `self` may be answered by a record with `other`; `None` on a version that cannot be

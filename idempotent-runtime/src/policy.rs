@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(crate) const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 
 /// The longest lease: beyond it a crash blocks its key for longer than a day.
-pub(crate) const LONGEST_LEASE: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const LONGEST_LEASE: Duration = Duration::from_hours(24);
 
 /// The shortest lease and ttl: below it a store's clock and a round trip cannot tell live from lapsed.
 pub(crate) const SHORTEST: Duration = Duration::from_millis(10);
@@ -107,9 +107,17 @@ pub(crate) struct Policy {
     pub(crate) max_attempts: Option<NonZeroU32>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) fenced: bool,
+    pub(crate) existing: bool,
+    pub(crate) verify: bool,
 }
 
 impl Policy {
+    /// Whether a run has to be marked as begun before its first poll: where a claim that lapses is not simply run
+    /// again, it matters whether its body ever ran.
+    pub(crate) fn begins(&self) -> bool {
+        self.on_crash == OnCrash::Hold || self.max_attempts.is_some()
+    }
+
     pub(crate) const fn new(ttl: Ttl) -> Self {
         Self {
             ttl,
@@ -122,15 +130,31 @@ impl Policy {
             max_attempts: None,
             timeout: None,
             fenced: false,
+            existing: false,
+            verify: false,
         }
     }
 }
 
 impl Handler {
-    /// A handler with the three required options, and the defaults of all others.
+    /// A handler whose calls each say their `ttl`, with the defaults of all other options.
     #[must_use]
-    pub const fn new(prefix: &'static str, keys: &'static [&'static str], ttl: Ttl) -> Self {
-        Self { prefix, keys, policy: Policy::new(ttl) }
+    pub const fn new(prefix: &'static str, keys: &'static [&'static str]) -> Self {
+        Self { prefix, keys, policy: Policy::new(Ttl::PerCall) }
+    }
+
+    /// Sets `ttl`, the same for all calls.
+    #[must_use]
+    pub const fn ttl(mut self, ttl: Duration) -> Self {
+        self.policy.ttl = Ttl::For(ttl);
+        self
+    }
+
+    /// Sets `ttl = forever`.
+    #[must_use]
+    pub const fn forever(mut self) -> Self {
+        self.policy.ttl = Ttl::Forever;
+        self
     }
 
     /// Sets `lease`.
@@ -147,10 +171,66 @@ impl Handler {
         self
     }
 
+    /// Sets `on_busy`.
+    #[must_use]
+    pub const fn on_busy(mut self, on_busy: OnBusy) -> Self {
+        self.policy.on_busy = on_busy;
+        self
+    }
+
+    /// Sets `on_crash`.
+    #[must_use]
+    pub const fn on_crash(mut self, on_crash: OnCrash) -> Self {
+        self.policy.on_crash = on_crash;
+        self
+    }
+
     /// Sets `on_outage`.
     #[must_use]
     pub const fn on_outage(mut self, on_outage: OnOutage) -> Self {
         self.policy.on_outage = on_outage;
+        self
+    }
+
+    /// Sets `on_lost`.
+    #[must_use]
+    pub const fn on_lost(mut self, on_lost: OnLost) -> Self {
+        self.policy.on_lost = on_lost;
+        self
+    }
+
+    /// Sets `max_attempts`.
+    #[must_use]
+    pub const fn max_attempts(mut self, max_attempts: u32) -> Self {
+        self.policy.max_attempts = NonZeroU32::new(max_attempts);
+        self
+    }
+
+    /// Sets `timeout`.
+    #[must_use]
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.policy.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets `fenced`.
+    #[must_use]
+    pub const fn fenced(mut self) -> Self {
+        self.policy.fenced = true;
+        self
+    }
+
+    /// Says that the body is preceded by `existing`.
+    #[must_use]
+    pub const fn existing(mut self) -> Self {
+        self.policy.existing = true;
+        self
+    }
+
+    /// Says that the body is preceded by `verify`.
+    #[must_use]
+    pub const fn verify(mut self) -> Self {
+        self.policy.verify = true;
         self
     }
 }

@@ -1,2 +1,57 @@
-//! Tasks of this repository.
-fn main() {}
+//! Tasks of this repository, run as `cargo xtask TASK`.
+
+mod bench;
+mod command;
+mod setup;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Tasks of this repository.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Install the servers that the tests need; says first what it will install.
+    Setup {
+        /// Only list what is missing; fails where something is.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Set up, build, and run every test; a missing server is a failure here.
+    Test {
+        /// Handed to the test runner: a filter, or its options.
+        #[arg(last = true)]
+        runner_arguments: Vec<String>,
+    },
+    /// Build for release and run the benchmarks.
+    Bench {
+        /// Handed to the benchmarks: `--json`, or the name of one.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().task {
+        Task::Setup { check: true } => setup::check(),
+        Task::Setup { check: false } => setup::run(),
+        Task::Test { runner_arguments } => test::run(&runner_arguments),
+        Task::Bench { arguments } => bench::run(&arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // By hand, for its user is to read one sentence, not a backtrace.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

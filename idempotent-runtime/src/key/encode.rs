@@ -1,6 +1,6 @@
 //! From parts to text: escaping, bounding, naming what is missing.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::fmt::{self, Write as _};
 
 use super::{Key, KeyPart};
@@ -71,46 +71,65 @@ impl fmt::Write for Escaped<'_> {
 
 /// Builds the key; on a missing part, says which one by its position in `parts`.
 pub(crate) fn encode(namespace: Option<&str>, prefix: &str, parts: &[&dyn KeyPart]) -> Result<Key, usize> {
-    thread_local! {
-        static TEXT: RefCell<String> = const { RefCell::new(String::new()) };
+    let mut key = KeyBuilder::new(namespace, prefix);
+    for part in parts {
+        key.push(*part);
     }
-    // A part's own `encode` is user code and may build a key itself: it then gets a buffer of its own.
-    let mut text = TEXT
-        .try_with(|text| text.try_borrow_mut().map(|mut text| std::mem::take(&mut *text)))
-        .ok()
-        .and_then(Result::ok)
-        .unwrap_or_default();
-    let key = encode_into(&mut text, namespace, prefix, parts);
-    let _ = TEXT.try_with(|kept| kept.try_borrow_mut().map(|mut kept| *kept = text));
-    key
+    key.finish()
 }
 
-fn encode_into(text: &mut String, namespace: Option<&str>, prefix: &str, parts: &[&dyn KeyPart]) -> Result<Key, usize> {
-    text.clear();
-    if let Some(namespace) = namespace {
-        text.push_str(namespace);
-        text.push(':');
-    }
-    let prefix_start = text.len();
-    text.push_str(prefix);
-    let prefix_end = text.len();
-    for (position, part) in parts.iter().enumerate() {
-        let before = text.len();
-        part.encode(&mut KeyParts { text }).map_err(|MissingPart| position)?;
-        if text.len() == before {
-            return Err(position);
+thread_local! {
+    /// The buffer that the last key was built in. Taken while one is built: a part may build a key itself.
+    static BUFFER: Cell<String> = const { Cell::new(String::new()) };
+}
+
+/// A key in the making.
+#[derive(Debug)]
+pub(crate) struct KeyBuilder {
+    text: String,
+    prefix: (usize, usize),
+    parts: usize,
+    missing: Option<usize>,
+}
+
+impl KeyBuilder {
+    pub(crate) fn new(namespace: Option<&str>, prefix: &str) -> Self {
+        let mut text = BUFFER.take();
+        text.clear();
+        if let Some(namespace) = namespace {
+            text.push_str(namespace);
+            text.push(':');
         }
+        let start = text.len();
+        text.push_str(prefix);
+        Self { prefix: (start, text.len()), text, parts: 0, missing: None }
     }
-    if parts.is_empty() {
-        return Err(0);
+
+    pub(crate) fn push(&mut self, part: &dyn KeyPart) {
+        let before = self.text.len();
+        let written = part.encode(&mut KeyParts { text: &mut self.text });
+        if written.is_err() || self.text.len() == before {
+            self.missing.get_or_insert(self.parts);
+        }
+        self.parts += 1;
     }
-    if text.len() - prefix_end > LONGEST_PARTS {
-        let digest = blake3::hash(&text.as_bytes()[prefix_end..]);
-        text.truncate(prefix_end);
-        text.push_str(DIGEST_MARK);
-        text.push_str(digest.to_hex().as_str());
+
+    /// The key; on a missing part, its position. A key without parts misses the first.
+    pub(crate) fn finish(mut self) -> Result<Key, usize> {
+        let (start, end) = self.prefix;
+        if let Some(missing) = self.missing.or((self.parts == 0).then_some(0)) {
+            return Err(missing);
+        }
+        if self.text.len() - end > LONGEST_PARTS {
+            let digest = blake3::hash(&self.text.as_bytes()[end..]);
+            self.text.truncate(end);
+            self.text.push_str(DIGEST_MARK);
+            self.text.push_str(digest.to_hex().as_str());
+        }
+        let key = Key::new(&self.text, start, end);
+        BUFFER.set(self.text);
+        Ok(key)
     }
-    Ok(Key::new(text, prefix_start, prefix_end))
 }
 
 /// Why a prefix or a namespace cannot be used.

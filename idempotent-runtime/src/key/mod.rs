@@ -6,8 +6,8 @@ mod part;
 use std::fmt;
 use std::sync::Arc;
 
+pub(crate) use encode::{KeyBuilder, check_name, encode};
 pub use encode::{KeyParts, MissingPart};
-pub(crate) use encode::{NameError, check_name, encode};
 pub use part::KeyPart;
 
 /// The name of one business action: what a record is kept under.

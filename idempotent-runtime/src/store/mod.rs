@@ -5,6 +5,8 @@
 //! one change a record that is no longer its own. What each operation answers in each state is written down at the
 //! operation, and checked by the conformance suite, which every store and every wrapper runs.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod memory;
 
 use std::error::Error as StdError;
@@ -15,6 +17,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::admin::Admin;
 use crate::fingerprint::Fingerprint;
 use crate::key::Key;
 use crate::record::{Completed, Recorded};
@@ -111,6 +114,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Watches `key` for the end of a run. Whatever ends one after this call wakes the watch, so a caller that
     /// watches first and looks second misses nothing. A store that cannot wake returns [`Watch::never`].
     fn watch(&self, key: &Key) -> Watch;
+
+    /// The store's administration, if it has one.
+    fn admin(&self) -> Option<&dyn Admin>;
 
     /// Where the keeper of this store's leases must live.
     fn home(&self) -> Home;
@@ -278,6 +284,12 @@ impl Watch {
     #[must_use]
     pub const fn never() -> Self {
         Self(None)
+    }
+
+    /// Whether the store can wake the waiter at all.
+    #[must_use]
+    pub const fn wakes(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Waits until the run has ended, for ever if the store cannot tell.

@@ -1,5 +1,6 @@
 //! The store inside the process.
 
+mod admin;
 mod shard;
 mod state;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use self::watchers::Watchers;
 use super::{
     Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, Release, Reply, Retention, Store, StoreError, Watch,
 };
+use crate::admin::Admin;
 use crate::key::Key;
 use crate::record::{Completed, Recorded};
 use crate::token::Token;
@@ -195,6 +197,10 @@ impl Store for MemoryStore {
 
     fn watch(&self, key: &Key) -> Watch {
         self.part(key).watchers.watch(key)
+    }
+
+    fn admin(&self) -> Option<&dyn Admin> {
+        Some(self)
     }
 
     fn home(&self) -> Home {

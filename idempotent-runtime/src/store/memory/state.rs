@@ -40,6 +40,7 @@ pub(crate) struct InProgress {
     pub(crate) expires: Option<Moment>,
     pub(crate) standing: Standing,
     pub(crate) fence: u64,
+    pub(crate) found: Found,
     pub(crate) before: Before,
 }
 
@@ -62,18 +63,16 @@ pub(crate) struct Failed {
     pub(crate) expires: Option<Moment>,
 }
 
-/// What a claim found, as much of it as `put_back` needs.
+/// What a claim can put back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Before {
-    Absent,
-    Failed {
-        error: Arc<str>,
-    },
-    /// With the claim that lapsed, unless that lies more than one takeover back.
-    Lapsed {
-        begun: bool,
-        claim: Option<Box<InProgress>>,
-    },
+    /// Nothing: the key was absent, or the claim was itself put back.
+    Nothing,
+    /// The error of the failed record.
+    Failed(Arc<str>),
+    /// The claim that had lapsed. What that one can put back is not kept: a poison message's record must not grow.
+    Lapsed(Box<InProgress>),
+    /// The completed record that the caller keeps.
     Completed,
 }
 
@@ -91,14 +90,14 @@ pub(crate) struct Claim<'a> {
 pub(crate) fn claim(state: State, now: Moment, claim: &Claim<'_>) -> (ClaimAnswer, State) {
     let request = claim.request;
     match state.at(now) {
-        State::Absent => claim.acquire(now, 1, Before::Absent),
+        State::Absent => claim.acquire(now, 1, Found::Absent, Before::Nothing),
 
         State::Failed(failed) if failed.token == request.token => (ClaimAnswer::Lost, State::Failed(failed)),
         State::Failed(failed) if request.no_attempt_after(failed.attempt) => {
             (ClaimAnswer::Exhausted { attempt: failed.attempt }, State::Failed(failed))
         }
         State::Failed(failed) => {
-            claim.acquire(now, failed.attempt.saturating_add(1), Before::Failed { error: failed.error })
+            claim.acquire(now, failed.attempt.saturating_add(1), Found::Failed, Before::Failed(failed.error))
         }
 
         State::InProgress(own) if own.token == request.token => claim_again(own, now, request),
@@ -114,7 +113,7 @@ pub(crate) fn claim(state: State, now: Moment, claim: &Claim<'_>) -> (ClaimAnswe
         State::Completed { record, expires } => match compare(request, record.fingerprint) {
             Some(refusal) => (refusal, State::Completed { record, expires }),
             None if request.supersede == Some(record.token) => {
-                claim.acquire(now, record.attempt.saturating_add(1), Before::Completed)
+                claim.acquire(now, record.attempt.saturating_add(1), Found::Completed, Before::Completed)
             }
             None => (ClaimAnswer::Completed(record.clone()), State::Completed { record, expires }),
         },
@@ -135,25 +134,17 @@ fn claim_again(mut own: InProgress, now: Moment, request: &ClaimRequest<'_>) -> 
 
 /// Another's claim has lapsed.
 fn take_over(lapsed: InProgress, now: Moment, claim: &Claim<'_>) -> (ClaimAnswer, State) {
-    // A claim that never began stands for what it had found: a run that had begun before it is not forgotten.
-    let run = match &lapsed {
-        InProgress {
-            standing: Standing::Claimed, before: Before::Lapsed { begun: true, claim: Some(run) }, ..
-        } => run,
-        other => other,
-    };
-    if run.standing == Standing::Claimed {
-        let attempt = run.attempt;
-        return claim.acquire(now, attempt, Before::lapsed(lapsed));
+    let run = lapsed.stands_for();
+    let (attempt, begun) = (run.attempt, run.standing != Standing::Claimed);
+    if begun && claim.request.no_attempt_after(attempt) {
+        return (ClaimAnswer::Exhausted { attempt }, State::InProgress(lapsed));
     }
-    if claim.request.no_attempt_after(run.attempt) {
-        return (ClaimAnswer::Exhausted { attempt: run.attempt }, State::InProgress(lapsed));
-    }
-    if claim.request.on_lapse == OnLapse::Hold {
-        let answer = ClaimAnswer::Abandoned { attempt: run.attempt, owner: Arc::clone(&run.owner) };
+    if begun && claim.request.on_lapse == OnLapse::Hold {
+        let answer = ClaimAnswer::Abandoned { attempt, owner: Arc::clone(&run.owner) };
         return (answer, State::InProgress(lapsed));
     }
-    claim.acquire(now, run.attempt.saturating_add(1), Before::lapsed(lapsed))
+    let attempt = if begun { attempt.saturating_add(1) } else { attempt };
+    claim.acquire(now, attempt, Found::Lapsed { begun }, lapsed.into_before())
 }
 
 /// See [`Store::begin`](crate::Store::begin).
@@ -247,7 +238,7 @@ pub(crate) fn put_back(
 
 impl State {
     /// The state at `now`: what has expired is absent.
-    fn at(self, now: Moment) -> Self {
+    pub(crate) fn at(self, now: Moment) -> Self {
         if self.has_expired(now) { Self::Absent } else { self }
     }
 
@@ -273,7 +264,7 @@ impl From<Failed> for State {
 }
 
 impl Claim<'_> {
-    fn acquire(&self, now: Moment, attempt: u32, before: Before) -> (ClaimAnswer, State) {
+    fn acquire(&self, now: Moment, attempt: u32, found: Found, before: Before) -> (ClaimAnswer, State) {
         let request = self.request;
         let mut own = InProgress {
             token: request.token,
@@ -286,6 +277,7 @@ impl Claim<'_> {
             expires: None,
             standing: if request.begun { Standing::Begun } else { Standing::Claimed },
             fence: self.fence,
+            found,
             before,
         };
         own.start_lease(now);
@@ -327,13 +319,7 @@ impl InProgress {
     }
 
     fn acquired(&self) -> ClaimAnswer {
-        let found = match self.before {
-            Before::Absent => Found::Absent,
-            Before::Failed { .. } => Found::Failed,
-            Before::Lapsed { begun, .. } => Found::Lapsed { begun },
-            Before::Completed => Found::Completed,
-        };
-        ClaimAnswer::Acquired(Acquired { attempt: self.attempt, found, fence: Some(self.fence) })
+        ClaimAnswer::Acquired(Acquired { attempt: self.attempt, found: self.found, fence: Some(self.fence) })
     }
 
     fn in_progress(&self, now: Moment) -> ClaimAnswer {
@@ -341,20 +327,36 @@ impl InProgress {
         ClaimAnswer::InProgress { remaining, attempt: self.attempt, owner: Arc::clone(&self.owner) }
     }
 
+    /// The run that the next claim judges. A claim that never began stands for the run that it had found: else it would
+    /// hide one that had begun, and `hold` would run twice.
+    fn stands_for(&self) -> &Self {
+        match (&self.before, self.standing) {
+            (Before::Lapsed(run), Standing::Claimed) if run.standing != Standing::Claimed => run,
+            _ => self,
+        }
+    }
+
+    /// What the claim that takes over can put back.
+    fn into_before(mut self) -> Before {
+        match (self.before, self.standing) {
+            (Before::Lapsed(run), Standing::Claimed) if run.standing != Standing::Claimed => Before::Lapsed(run),
+            _ => {
+                self.before = Before::Nothing;
+                Before::Lapsed(Box::new(self))
+            }
+        }
+    }
+
     /// The state that this claim found.
     fn undone(self, now: Moment, lease: Duration, superseded: Option<(&Completed, Retention)>) -> State {
-        let attempt = self.attempt.saturating_sub(1);
+        let (token, attempt) = (self.token, self.attempt.saturating_sub(1));
         match (self.before, superseded) {
-            (Before::Failed { error }, _) => {
-                Failed { token: self.token, attempt, error, expires: self.retention.end(now) }.into()
-            }
-            (Before::Lapsed { claim: Some(claim), .. }, _) => State::InProgress(claim.lapsed_again(now)),
+            (Before::Failed(error), _) => Failed { token, attempt, error, expires: self.retention.end(now) }.into(),
+            (Before::Lapsed(claim), _) => State::InProgress(claim.lapsed_again(now)),
             (Before::Completed, Some((record, retention))) => {
                 State::Completed { record: record.clone(), expires: retention.end(now) }
             }
-            (Before::Absent | Before::Lapsed { .. } | Before::Completed, _) => {
-                Failed::in_memory_of(self.token, attempt, now, lease, "").into()
-            }
+            (Before::Nothing | Before::Completed, _) => Failed::in_memory_of(token, attempt, now, lease, "").into(),
         }
     }
 
@@ -377,19 +379,6 @@ impl Failed {
     }
 }
 
-impl Before {
-    fn lapsed(mut lapsed: InProgress) -> Self {
-        if lapsed.standing == Standing::Claimed && matches!(lapsed.before, Self::Lapsed { begun: true, .. }) {
-            return lapsed.before;
-        }
-        // One takeover back is enough to put back; without this a poison message's record grows with each.
-        if let Self::Lapsed { claim, .. } = &mut lapsed.before {
-            *claim = None;
-        }
-        Self::Lapsed { begun: lapsed.standing != Standing::Claimed, claim: Some(Box::new(lapsed)) }
-    }
-}
-
 impl Release<'_> {
     fn error(&self) -> &str {
         match self {
@@ -400,7 +389,7 @@ impl Release<'_> {
 }
 
 impl Retention {
-    fn end(self, now: Moment) -> Option<Moment> {
+    pub(super) fn end(self, now: Moment) -> Option<Moment> {
         match self {
             Self::For(time) => Some(now.saturating_add(time)),
             Self::Forever => None,

@@ -1,0 +1,221 @@
+//! From a plan to code. Nothing can go wrong here, and nothing is decided here: where expanded code would need an `if`,
+//! the decision belongs into the runtime.
+//!
+//! Spans carry the diagnostics. The user's tokens keep their own. What rustc must check for us is located at the user's
+//! tokens too: rustc draws its caret from a node's first token to its last, so these get the first and the last span of
+//! what is meant.
+
+use proc_macro2::{Group, Ident, Literal, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{Expr, LitStr};
+
+use crate::duration::{grouped, in_largest_unit};
+use crate::options::Given;
+use crate::plan::{Function, OnDuplicate, OnOutage, Plan};
+use crate::signature::{self, Around};
+use crate::text::text;
+use crate::time::Time;
+
+// Input:
+//     async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
+//         kitchen.prepare(&message).await
+//     }
+//
+// Output (`private` stands for `::idempotent_runtime::__private`):
+//     async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
+//         let call = private::call(
+//             const { &private::Handler::new("order:consume", &["message.order_id"]).ttl(Duration::from_hours(24)) },
+//             &private::Ambient,
+//             &[&(message.order_id)],
+//             private::value(),
+//             private::error(),
+//         );
+//         call.run(async move {
+//             if false { return private::never::<Result<Receipt, OrderError>>(); }
+//             kitchen.prepare(&message).await
+//         })
+//         .await
+//     }
+pub(crate) fn expand(plan: &Plan) -> TokenStream {
+    let Function { head, body, inner_attributes, around, .. } = &plan.function;
+    let guarded = wrapped(around, guarded(plan));
+    let body = braced(body, quote!(#inner_attributes #guarded));
+    quote!(#head #body)
+}
+
+/// The call, and the body under it.
+fn guarded(plan: &Plan) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let private = private(plan);
+    let Function { guarded, braces, reply, .. } = &plan.function;
+
+    let description = description(plan);
+    let via = plan.via.as_ref().map_or_else(|| quote_spanned!(mixed=> &#private::Ambient), borrowed);
+    let keys = plan.keys.iter().map(borrowed);
+    let (value, error) = (value(plan), error(plan));
+    let builders = [
+        (!plan.fingerprint.is_empty()).then(|| {
+            let parts = plan.fingerprint.iter().map(borrowed);
+            quote_spanned!(mixed=> .fingerprint(&[#(#parts),*]))
+        }),
+        per_call(Some(&plan.ttl)),
+        per_call(plan.lease.as_ref()),
+    ];
+    let builders = builders.iter().flatten();
+    let block = braced(
+        braces,
+        quote_spanned! {mixed=>
+            if false {
+                return #private::never::<#reply>();
+            }
+            #guarded
+        },
+    );
+
+    quote_spanned! {mixed=>
+        let call = #private::call(#description, #via, &[#(#keys),*], #value, #error) #(#builders)*;
+        call.run(async move #block).await
+    }
+}
+
+/// The handler as a constant: what is written down, where it is not the default. An inline `const` can name `Self`; a
+/// `static` cannot.
+fn description(plan: &Plan) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let private = private(plan);
+    let prefix = &plan.prefix;
+    let names = plan.keys.iter().map(|key| LitStr::new(&text(key), mixed));
+    let settings = [
+        fixed("ttl", Some(&plan.ttl)),
+        fixed("lease", plan.lease.as_ref()),
+        match plan.on_duplicate {
+            OnDuplicate::Replay => None,
+            OnDuplicate::Skip => Some(quote_spanned!(mixed=> .on_duplicate(#private::OnDuplicate::Skip))),
+            OnDuplicate::Reject => Some(quote_spanned!(mixed=> .on_duplicate(#private::OnDuplicate::Reject))),
+        },
+        match plan.on_outage {
+            OnOutage::Reject => None,
+            OnOutage::Run => Some(quote_spanned!(mixed=> .on_outage(#private::OnOutage::Run))),
+        },
+    ];
+    let settings = settings.iter().flatten();
+    quote_spanned! {mixed=>
+        const { &#private::Handler::new(#prefix, &[#(#names),*]) #(#settings)* }
+    }
+}
+
+/// What is done with the value: rustc checks `T` here.
+fn value(plan: &Plan) -> TokenStream {
+    let reply = &plan.function.reply;
+    let (value, _) = signature::sides(reply);
+    match plan.on_duplicate {
+        OnDuplicate::Replay => located(plan, "value", value),
+        OnDuplicate::Skip => located(plan, "skipped", value),
+        OnDuplicate::Reject => located(plan, "unrecorded", reply),
+    }
+}
+
+/// How the runtime's errors become the function's: rustc checks `E` here.
+fn error(plan: &Plan) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let reply = &plan.function.reply;
+    let (_, error) = signature::sides(reply);
+    match &plan.map_err {
+        None => located(plan, "error", error),
+        Some(Given { name, value }) => {
+            let private = private(plan);
+            let map_err = path_at(plan, name, name.span());
+            quote_spanned!(mixed=> #private::error_with::<#reply>(|error| #map_err(error, #value)))
+        }
+    }
+}
+
+fn private(plan: &Plan) -> TokenStream {
+    let mixed = Span::mixed_site();
+    plan.runtime.as_ref().map_or_else(
+        || quote_spanned!(mixed=> ::idempotent_runtime::__private),
+        |path| quote_spanned!(mixed=> #path::__private),
+    )
+}
+
+/// The path to `name` in the private module as if the user had written it at `place`.
+fn path_at(plan: &Plan, name: &Ident, place: Span) -> TokenStream {
+    let Some(path) = &plan.runtime else {
+        return quote_spanned!(place=> ::idempotent_runtime::__private::#name);
+    };
+    // Where it stands changes, not how it resolves: `crate = $crate` keeps its meaning.
+    let path = path.to_token_stream().into_iter().map(|mut token| {
+        token.set_span(token.span().located_at(place));
+        token
+    });
+    quote_spanned!(place=> #(#path)*::__private::#name)
+}
+
+/// A call of `name()` in the private module as if the user had written it at `place`: rustc's message then speaks of
+/// nothing else.
+fn located(plan: &Plan, name: &str, place: &impl ToTokens) -> TokenStream {
+    let (first, last) = ends(place);
+    let path = path_at(plan, &Ident::new(name, last), first);
+    quote_spanned!(last=> #path())
+}
+
+/// `.ttl(Duration::from_hours(24))`, in the constant.
+fn fixed(option: &str, time: Option<&Time>) -> Option<TokenStream> {
+    let Some(Time::Fixed(duration)) = time else { return None };
+    let mixed = Span::mixed_site();
+    let (function, number) = in_largest_unit(*duration);
+    let (option, function) = (Ident::new(option, mixed), Ident::new(function, mixed));
+    let number = grouped(number).parse::<Literal>().expect("digits and underscores are a literal");
+    Some(quote_spanned!(mixed=> .#option(::core::time::Duration::#function(#number))))
+}
+
+/// `.ttl(self.ttl)`, of the call: the user's own word for the option is the method's name, so that a wrong type is
+/// reported there.
+fn per_call(time: Option<&Time>) -> Option<TokenStream> {
+    let Some(Time::PerCall(Given { name, value })) = time else { return None };
+    Some(quote_spanned!(Span::mixed_site()=> .#name(#value)))
+}
+
+/// `&(expr)`, so that what rustc says of the coercion stands under the whole expression.
+fn borrowed(expr: &Expr) -> TokenStream {
+    let (first, last) = ends(expr);
+    let reference = TokenTree::Punct(proc_macro2::Punct::new('&', proc_macro2::Spacing::Alone));
+    let group = TokenTree::Group(Group::new(proc_macro2::Delimiter::Parenthesis, expr.to_token_stream()));
+    [(reference, first), (group, last)]
+        .into_iter()
+        .map(|(mut token, span)| {
+            token.set_span(Span::mixed_site().located_at(span));
+            token
+        })
+        .collect()
+}
+
+fn ends(tokens: &impl ToTokens) -> (Span, Span) {
+    let mut spans = tokens.to_token_stream().into_iter().map(|token| token.span());
+    let first = spans.next().unwrap_or_else(Span::call_site);
+    (first, spans.last().unwrap_or(first))
+}
+
+fn wrapped(around: &Around, guarded: TokenStream) -> TokenStream {
+    match around {
+        Around::Nothing => guarded,
+        Around::Block { keywords } if keywords.clone().into_iter().count() == 1 => quote!(#keywords move { #guarded }),
+        Around::Block { keywords } => quote!(#keywords { #guarded }),
+        Around::Call { function, parentheses, inner } => {
+            let mut group = Group::new(parentheses.delimiter(), wrapped(inner, guarded));
+            group.set_span(parentheses.span());
+            quote!(#function #group)
+        }
+        Around::Method { inner, call } => {
+            let inner = wrapped(inner, guarded);
+            quote!(#inner #call)
+        }
+    }
+}
+
+/// `tokens` in the braces of `group`.
+fn braced(group: &Group, tokens: TokenStream) -> TokenTree {
+    let mut braced = Group::new(proc_macro2::Delimiter::Brace, tokens);
+    braced.set_span(group.span());
+    TokenTree::Group(braced)
+}

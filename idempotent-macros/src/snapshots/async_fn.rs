@@ -1,0 +1,33 @@
+#[idempotent(prefix = "order:consume", keys = [message.order_id, message.activity_id], ttl = 24h)]
+/// Prepares an order.
+pub async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
+    kitchen.prepare(&message).await
+}
+
+// ---- expands to ----
+
+/// Prepares an order.
+pub async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
+    let call = ::idempotent_runtime::__private::call(
+        const {
+            &::idempotent_runtime::__private::Handler::new(
+                    "order:consume",
+                    &["message.order_id", "message.activity_id"],
+                )
+                .ttl(::core::time::Duration::from_hours(24))
+        },
+        &::idempotent_runtime::__private::Ambient,
+        &[&(message.order_id), &(message.activity_id)],
+        ::idempotent_runtime::__private::value(),
+        ::idempotent_runtime::__private::error(),
+    );
+    call.run(async move {
+            if false {
+                return ::idempotent_runtime::__private::never::<
+                    Result<Receipt, OrderError>,
+                >();
+            }
+            kitchen.prepare(&message).await
+        })
+        .await
+}

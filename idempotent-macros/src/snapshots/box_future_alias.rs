@@ -1,0 +1,31 @@
+#[idempotent(prefix = "order:consume", keys = [id], ttl = 24h)]
+fn consume(&self, id: u64) -> BoxFuture<'_, Result<Receipt, OrderError>> {
+    async { self.prepare(id).await }.boxed()
+}
+
+// ---- expands to ----
+
+fn consume(&self, id: u64) -> BoxFuture<'_, Result<Receipt, OrderError>> {
+    async move {
+        let call = ::idempotent_runtime::__private::call(
+            const {
+                &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
+                    .ttl(::core::time::Duration::from_hours(24))
+            },
+            &::idempotent_runtime::__private::Ambient,
+            &[&(id)],
+            ::idempotent_runtime::__private::value(),
+            ::idempotent_runtime::__private::error(),
+        );
+        call.run(async move {
+                if false {
+                    return ::idempotent_runtime::__private::never::<
+                        Result<Receipt, OrderError>,
+                    >();
+                }
+                self.prepare(id).await
+            })
+            .await
+    }
+        .boxed()
+}

@@ -1,0 +1,32 @@
+#[idempotent(prefix = "order:consume", keys = [id], ttl = 24h)]
+fn consume(id: u64) -> Pin<Box<dyn Future<Output = Result<Receipt, OrderError>> + Send>> {
+    Box::pin(async move { prepare(id).await })
+}
+
+// ---- expands to ----
+
+fn consume(
+    id: u64,
+) -> Pin<Box<dyn Future<Output = Result<Receipt, OrderError>> + Send>> {
+    Box::pin(async move {
+        let call = ::idempotent_runtime::__private::call(
+            const {
+                &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
+                    .ttl(::core::time::Duration::from_hours(24))
+            },
+            &::idempotent_runtime::__private::Ambient,
+            &[&(id)],
+            ::idempotent_runtime::__private::value(),
+            ::idempotent_runtime::__private::error(),
+        );
+        call.run(async move {
+                if false {
+                    return ::idempotent_runtime::__private::never::<
+                        Result<Receipt, OrderError>,
+                    >();
+                }
+                prepare(id).await
+            })
+            .await
+    })
+}

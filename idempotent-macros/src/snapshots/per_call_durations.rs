@@ -1,0 +1,30 @@
+#[idempotent(prefix = "order:consume", keys = [self.tenant, id], ttl = self.config.ttl, lease = Self::lease())]
+async fn consume(&mut self, id: u64) -> OrderResult {
+    self.kitchen.prepare(id).await
+}
+
+// ---- expands to ----
+
+async fn consume(&mut self, id: u64) -> OrderResult {
+    let call = ::idempotent_runtime::__private::call(
+            const {
+                &::idempotent_runtime::__private::Handler::new(
+                    "order:consume",
+                    &["self.tenant", "id"],
+                )
+            },
+            &::idempotent_runtime::__private::Ambient,
+            &[&(self.tenant), &(id)],
+            ::idempotent_runtime::__private::value(),
+            ::idempotent_runtime::__private::error(),
+        )
+        .ttl(self.config.ttl)
+        .lease(Self::lease());
+    call.run(async move {
+            if false {
+                return ::idempotent_runtime::__private::never::<OrderResult>();
+            }
+            self.kitchen.prepare(id).await
+        })
+        .await
+}

@@ -1,0 +1,222 @@
+//! The claim: from a key to a decision.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::ask;
+use super::backoff::jittered;
+use super::owned::{Asked, Owned};
+use super::waiting::Waiting;
+use crate::error::{Error, ErrorKind};
+use crate::fingerprint::Fingerprint;
+use crate::idempotency::Core;
+use crate::key::Key;
+use crate::lease::{Claimed, Lease, News, believed};
+use crate::observe;
+use crate::policy::{OnCrash, OnOutage, Policy, Ttl};
+use crate::record::Completed;
+use crate::store::{Acquired, Answer, ClaimAnswer, ClaimRequest, Found, OnLapse, Retention, StoreError};
+use crate::token::Token;
+
+/// What a call asks for.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) key: Key,
+    pub(super) fingerprint: Option<Fingerprint>,
+    pub(super) policy: Policy,
+}
+
+/// What the claim came to.
+pub(super) enum Decision {
+    /// Run the body under this claim.
+    Run(Owned),
+    /// Run the body without a claim: the store is away, and the handler's policy says so.
+    Unguarded,
+    /// Answer from the record.
+    Answer(Completed),
+    /// Do not run.
+    Refuse(Error),
+}
+
+/// What one claim was answered.
+enum Answered {
+    Ours(Owned),
+    /// Acquired, but so late that the lease is spent; put back.
+    TooLate,
+    Busy {
+        remaining: Duration,
+        error: Error,
+    },
+    Decided(Decision),
+}
+
+/// A call whose claims keep coming too late is given up after as many.
+const TRIES: u32 = 3;
+
+/// Claims the key for a new call, in place of `superseded` where that is given.
+///
+/// Dropped at any point, it puts back in the background what it may have claimed.
+pub(super) async fn claim(core: Arc<Core>, wanted: Arc<Wanted>, superseded: Option<Completed>) -> Decision {
+    let policy = &wanted.policy;
+    let mut waiting = Waiting::new(policy.on_busy);
+    let mut token = Token::random();
+    let mut tries = 0;
+    while tries < TRIES {
+        match claim_once(&core, &wanted, superseded.as_ref(), token).await {
+            Answered::Ours(owned) if policy.begins() && !policy.existing => match begin(&core, &wanted, owned).await {
+                Ok(Some(owned)) => return Decision::Run(owned),
+                Ok(None) => tries += 1,
+                Err(error) => return Decision::Refuse(error),
+            },
+            Answered::Ours(owned) => return Decision::Run(owned),
+            Answered::TooLate => tries += 1,
+            Answered::Busy { remaining, error } => {
+                // The same call asks again, under the same token: nothing of it was acquired or put back.
+                if waiting.pause(&*core.store, &wanted.key, remaining).await {
+                    continue;
+                }
+                return Decision::Refuse(error);
+            }
+            Answered::Decided(decision) => return decision,
+        }
+        token = Token::random();
+    }
+    Decision::Refuse(unavailable(&wanted.key).detail("the store's answers took longer than the lease"))
+}
+
+async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Completed>, token: Token) -> Answered {
+    let Wanted { key, fingerprint, policy } = wanted;
+    let request = ClaimRequest {
+        token,
+        owner: &core.owner,
+        fingerprint: *fingerprint,
+        lease: policy.lease,
+        retention: retention(policy),
+        on_lapse: on_lapse(policy),
+        max_attempts: policy.max_attempts,
+        supersede: superseded.map(|record| record.token),
+        begun: !policy.begins(),
+        fenced: policy.fenced,
+    };
+    let superseded = superseded.map(|record| (record.clone(), completed_retention(policy)));
+    let mut asked = Asked { core, key, lease: policy.lease, superseded, token: Some(token) };
+    let mut sent = core.clock.now();
+    let mut messages = 0;
+    let answer = ask::within(core.settings.store_timeout, || {
+        // The deadline counts from the message that was answered, not from the first.
+        sent = core.clock.now();
+        messages += 1;
+        observe::store(&*core.store, "claim", core.store.claim(key, &request))
+    })
+    .await;
+    match answer {
+        Ok(ClaimAnswer::Acquired(_)) if core.clock.now() >= sent.after(believed(policy.lease)) => Answered::TooLate,
+        Ok(ClaimAnswer::Acquired(acquired)) => {
+            let superseded = asked.answered().filter(|_| acquired.found == Found::Completed);
+            note_found(key, &acquired);
+            let Acquired { attempt, fence, .. } = acquired;
+            let claimed = Claimed { key: key.clone(), token, length: policy.lease, attempt, fence };
+            Answered::Ours(Owned::new(Arc::clone(core), Lease::new(claimed, core.clock, sent), superseded))
+        }
+        Ok(answer) => {
+            // Where every message was answered, none is on its way and there is nothing to put back.
+            if messages == 1 {
+                asked.answered();
+            }
+            decide(key, answer)
+        }
+        Err(error) => Answered::Decided(outage(key, policy, error)),
+    }
+}
+
+/// Under `hold` a lapsed run waits for somebody who knows what it did; `existing` is such a somebody.
+fn on_lapse(policy: &Policy) -> OnLapse {
+    if policy.on_crash == OnCrash::Hold && !policy.existing { OnLapse::Hold } else { OnLapse::TakeOver }
+}
+
+fn decide(key: &Key, answer: ClaimAnswer) -> Answered {
+    let refuse = |kind| Error::new(kind).key(key.as_str());
+    let error = match answer {
+        ClaimAnswer::Completed(completed) => return Answered::Decided(Decision::Answer(completed)),
+        ClaimAnswer::InProgress { remaining, attempt, owner } => {
+            let error = refuse(ErrorKind::Busy)
+                .detail(format!("attempt {attempt} by {owner}"))
+                .after(jittered(remaining.min(LONGEST_HINT)));
+            return Answered::Busy { remaining, error };
+        }
+        // Only a call that was given back is told so: a message of this one, late. Ask anew.
+        ClaimAnswer::Lost => return Answered::TooLate,
+        ClaimAnswer::Mismatch => refuse(ErrorKind::Mismatch),
+        ClaimAnswer::Exhausted { attempt } => {
+            refuse(ErrorKind::Exhausted).detail(format!("{attempt} attempts have started"))
+        }
+        ClaimAnswer::Abandoned { attempt, owner } => {
+            refuse(ErrorKind::Indeterminate).detail(format!("attempt {attempt} by {owner} stopped half way"))
+        }
+        ClaimAnswer::Unreadable(cause) => refuse(ErrorKind::Unreadable).detail(cause.to_string()),
+        ClaimAnswer::Acquired(_) => unavailable(key).detail("the claim was answered out of turn"),
+    };
+    Answered::Decided(Decision::Refuse(error))
+}
+
+/// Marks the claim as begun. `None` when it has lapsed before that: it is put back, and may be tried anew.
+pub(super) async fn begin(core: &Arc<Core>, wanted: &Wanted, owned: Owned) -> Result<Option<Owned>, Error> {
+    let lease = Arc::clone(owned.lease());
+    let mut sent = core.clock.now();
+    let answer = ask::within(core.settings.store_timeout, || {
+        sent = core.clock.now();
+        observe::store(&*core.store, "begin", core.store.begin(&lease.key, lease.token))
+    })
+    .await;
+    match answer {
+        Ok(Answer::Held) => {
+            lease.heard(sent, News::Held);
+            Ok(Some(owned))
+        }
+        Ok(Answer::Lost) => Ok(None),
+        Err(error) => Err(unavailable(&wanted.key).because(error)),
+    }
+}
+
+fn outage(key: &Key, policy: &Policy, error: StoreError) -> Decision {
+    match policy.on_outage {
+        OnOutage::Run => {
+            observe::unguarded(key, &error);
+            Decision::Unguarded
+        }
+        OnOutage::Reject => Decision::Refuse(unavailable(key).because(error)),
+    }
+}
+
+fn unavailable(key: &Key) -> Error {
+    Error::new(ErrorKind::StoreUnavailable).key(key.as_str())
+}
+
+/// A record in progress is kept as long as a completed one would be, so that a duplicate within the ttl meets it; at
+/// least for two leases, so that lapsed can be told from gone; under `hold` until somebody resolves it.
+fn retention(policy: &Policy) -> Retention {
+    match policy.ttl {
+        Ttl::For(ttl) if policy.on_crash == OnCrash::Rerun => Retention::For(ttl.max(policy.lease * 2)),
+        _ => Retention::Forever,
+    }
+}
+
+/// A completed record is kept for the ttl.
+pub(super) fn completed_retention(policy: &Policy) -> Retention {
+    match policy.ttl {
+        Ttl::For(ttl) => Retention::For(ttl),
+        Ttl::Forever | Ttl::PerCall => Retention::Forever,
+    }
+}
+
+/// The longest hint: a run usually ends long before its lease.
+const LONGEST_HINT: Duration = Duration::from_secs(1);
+
+fn note_found(key: &Key, acquired: &Acquired) {
+    match acquired.found {
+        Found::Absent => {}
+        Found::Failed => observe::retry(key, acquired.attempt),
+        Found::Lapsed { .. } => observe::takeover(key, acquired.attempt),
+        Found::Completed => observe::refuted(key),
+    }
+}

@@ -1,0 +1,4 @@
+//! The guide: pages for people who use, choose and operate it. Each example runs as a test.
+
+#[doc = include_str!("what_happens_when.md")]
+pub mod what_happens_when {}

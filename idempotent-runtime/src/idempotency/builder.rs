@@ -1,0 +1,159 @@
+//! Settings, each with its default and its bounds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Idempotency, Mode, Settings, connect};
+use crate::codec::Codec;
+use crate::error::Error;
+use crate::key::check_name;
+use crate::store::Store;
+
+/// Settings of a handle.
+///
+/// ```
+/// use std::time::Duration;
+/// use idempotent_runtime::{Error, Idempotency};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Error> {
+/// let idempotency = Idempotency::builder()
+///     .namespace("shop")
+///     .owner("consumer-3")
+///     .store_timeout(Duration::from_secs(1))
+///     .connect("memory:")
+///     .await?;
+/// assert_eq!(idempotency.owner(), "consumer-3");
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until it is connected or built"]
+pub struct Builder {
+    pub(super) owner: Option<Arc<str>>,
+    pub(super) namespace: Option<Box<str>>,
+    pub(super) codec: Option<Arc<dyn Codec>>,
+    pub(super) readers: Vec<Arc<dyn Codec>>,
+    pub(super) settings: Settings,
+}
+
+/// The longest owner label, in bytes: it stands in every record.
+const LONGEST_OWNER: usize = 64;
+
+impl Builder {
+    pub(super) fn new() -> Self {
+        Self {
+            owner: None,
+            namespace: None,
+            codec: None,
+            readers: Vec::new(),
+            settings: Settings {
+                store_timeout: Duration::from_secs(2),
+                settle_timeout: Duration::from_secs(5),
+                max_result_bytes: 1024 * 1024,
+            },
+        }
+    }
+
+    /// Who claims, as records and spans show it: at most 64 bytes of printable ASCII without spaces. By default host
+    /// and process, `host:4711`.
+    pub fn owner(mut self, owner: &str) -> Self {
+        self.owner = Some(owner.into());
+        self
+    }
+
+    /// Stands in front of every key, so that applications or stages can share a store: letters, digits and
+    /// `_ . : / -`. None by default.
+    pub fn namespace(mut self, namespace: &str) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// Writes results with `codec`, and reads what it wrote. JSON by default.
+    pub fn codec(mut self, codec: impl Codec) -> Self {
+        self.codec = Some(Arc::new(codec));
+        self
+    }
+
+    /// Reads results of a further codec, without writing with it: for the time in which old records are around.
+    pub fn also_reads(mut self, codec: impl Codec) -> Self {
+        self.readers.push(Arc::new(codec));
+        self
+    }
+
+    /// How long a call may wait for the store before it runs, repeats included. Two seconds by default.
+    pub fn store_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.store_timeout = timeout;
+        self
+    }
+
+    /// How long a caller waits for its result to be recorded, repeats included, before the keeper goes on in the
+    /// background. Five seconds by default.
+    pub fn settle_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.settle_timeout = timeout;
+        self
+    }
+
+    /// The largest result that is recorded, in bytes. A larger one is completed without a result. 1 MiB by default.
+    pub fn max_result_bytes(mut self, bytes: usize) -> Self {
+        self.settings.max_result_bytes = bytes;
+        self
+    }
+
+    /// Connects to a store by its URL; see [`Idempotency::connect`].
+    ///
+    /// # Errors
+    ///
+    /// `Configuration` for a setting or URL that cannot be used, `StoreUnavailable` when the store cannot be reached.
+    pub async fn connect(self, url: &str) -> Result<Idempotency, Error> {
+        self.check()?;
+        let store = connect::store(url, self.settings.store_timeout).await?;
+        Ok(Idempotency::from_parts(self, store, Mode::Guarded))
+    }
+
+    /// Uses a store that is connected already.
+    ///
+    /// # Errors
+    ///
+    /// `Configuration` for a setting that cannot be used.
+    pub fn build(self, store: impl Store) -> Result<Idempotency, Error> {
+        self.check()?;
+        Ok(Idempotency::from_parts(self, Arc::new(store), Mode::Guarded))
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if let Some(namespace) = &self.namespace {
+            check_name(namespace).map_err(|why| Error::configuration(format!("the namespace {namespace:?}: {why}")))?;
+        }
+        if let Some(owner) = &self.owner
+            && (owner.is_empty() || owner.len() > LONGEST_OWNER || !owner.bytes().all(|byte| byte.is_ascii_graphic()))
+        {
+            return Err(Error::configuration(format!(
+                "the owner {owner:?}: use 1 to {LONGEST_OWNER} printable ASCII characters without spaces"
+            )));
+        }
+        for (name, value) in
+            [("store_timeout", self.settings.store_timeout), ("settle_timeout", self.settings.settle_timeout)]
+        {
+            if value.is_zero() {
+                return Err(Error::configuration(format!("`{name}` is zero")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Host and process, as far as they can be known.
+pub(super) fn default_owner() -> Arc<str> {
+    let host = host_name();
+    let host: String = host.chars().filter(char::is_ascii_graphic).take(LONGEST_OWNER - 11).collect();
+    format!("{host}:{}", std::process::id()).into()
+}
+
+#[cfg(unix)]
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn host_name() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_default()
+}

@@ -1,0 +1,11 @@
+use idempotent_runtime::{Error, idempotent};
+
+#[idempotent(prefix = "order", keys = [id], ttl = 1h)]
+async fn handler(id: u64) -> Result<(), Error> {
+    if id == 0 {
+        return;
+    }
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+use idempotent_runtime::{Error, idempotent};
+
+struct Order {
+    id: u64,
+    line: u64,
+}
+
+#[idempotent(prefix = "order", keys = order.id, order.line, ttl = 1h)]
+async fn handler(order: Order) -> Result<(), Error> {
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+use idempotent_runtime::{Error, idempotent};
+
+#[derive(serde::Serialize)]
+struct Receipt(u64);
+
+#[idempotent(prefix = "order", keys = [id], ttl = 1h)]
+async fn handler(id: u64) -> Result<Receipt, Error> {
+    Ok(Receipt(id))
+}
+
+fn main() {}
