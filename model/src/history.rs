@@ -2,7 +2,7 @@
 
 use crate::network::Message;
 use crate::operation::{Answer, Operation};
-use crate::record::{Age, Record, Standing, Who};
+use crate::record::{Age, Record, Who, call_of};
 use crate::rules::Rule;
 use crate::setting::Setting;
 use crate::state::State;
@@ -15,8 +15,6 @@ pub struct History {
     pub done: Option<Who>,
     /// The business effect is there.
     pub effect: bool,
-    /// How many claims were marked as begun since the last completion.
-    pub begun: u8,
     /// The call whose release or `put_back` was done last, while nothing but time has passed since.
     pub buried: Option<Who>,
     /// The store was emptied.
@@ -65,12 +63,12 @@ impl State {
     /// An operation was applied to `before`, and answered.
     pub(crate) fn note(&mut self, who: Who, message: Message, answer: Answer, before: Record, setting: &Setting) {
         let operation = self.worker(who).operation(who, message, setting);
-        let after = self.record;
-        if before.live().is_some_and(|owner| owner != who) && after != before {
+        let (after, token) = (self.record, message.token(who));
+        if before.live().is_some_and(|owner| owner != token) && after != before {
             self.broke(Broken::LiveRecordChanged, setting);
         }
         if let Record::Completed { .. } = before {
-            self.note_change_of_completion(who, operation, before, setting);
+            self.note_change_of_completion(token, operation, before, setting);
         } else if let Record::Completed { value, .. } = after {
             self.note_completion(who, operation, value, setting);
         }
@@ -78,12 +76,14 @@ impl State {
         if before == Record::Absent && after != Record::Absent && !may_create {
             self.broke(Broken::Revived, setting);
         }
-        if after.live() == Some(who) && self.history.buried == Some(who) {
+        if after.live() == Some(token) && self.history.buried == Some(token) {
             self.broke(Broken::Revived, setting);
         }
         self.note_burial(who, operation, answer);
         self.note_begin(who, message, before, setting);
-        self.judge(who, answer, setting);
+        if message != Message::ClaimAnew {
+            self.judge(who, answer, setting);
+        }
     }
 
     fn note_change_of_completion(&mut self, who: Who, operation: Operation, before: Record, setting: &Setting) {
@@ -121,12 +121,7 @@ impl State {
         let changed = before != self.record;
         let past = &mut self.workers[usize::from(who)].past;
         past.started &= setting.faults.repeat || !(changed && message == Message::PutBack);
-        past.ran |= changed && message == Message::Rewrite;
-        let was_marked = is_begun(before) && before.token() == Some(who);
-        let marks = matches!(message, Message::Begin | Message::Rewrite) && is_begun(self.record) && !was_marked;
-        if changed && marks && setting.policy(who).max_attempts.is_some() {
-            self.history.begun = (self.history.begun + 1).min(setting.table().most);
-        }
+        past.ran |= changed && message == Message::ClaimAnew;
     }
 
     fn note_burial(&mut self, who: Who, operation: Operation, answer: Answer) {
@@ -148,7 +143,9 @@ impl State {
         let broken = match answer {
             Answer::Completed(record) if self.history.done != Some(record.value) => Broken::WrongDuplicate,
             Answer::Abandoned { owner, .. } if !self.ran_or_was_about_to(owner) => Broken::IndeterminateForNothing,
-            Answer::Exhausted { .. } if self.runs(setting) < setting.policy(who).max_attempts => {
+            // Where a message that was heard may be applied again, a call that was released can count twice: by its late
+            // claim together with its late `begin` or release.
+            Answer::Exhausted { .. } if !setting.faults.repeat && self.runs() < setting.policy(who).max_attempts => {
                 Broken::ExhaustedForNothing
             }
             _ => return,
@@ -156,15 +153,12 @@ impl State {
         self.broke(broken, setting);
     }
 
-    /// How many runs there were. Where a message that was heard may be applied again, the marks at the store are counted:
-    /// a call that was released can be marked a second time, by its late claim and its late `begin` together.
-    fn runs(&self, setting: &Setting) -> Option<u8> {
-        let real = self.count(|past| past.started || past.ran);
-        if setting.faults.repeat { Some(self.history.begun) } else { u8::try_from(real).ok() }
+    fn runs(&self) -> Option<u8> {
+        u8::try_from(self.count(|past| past.started || past.ran)).ok()
     }
 
     fn ran_or_was_about_to(&self, who: Who) -> bool {
-        let past = self.workers[usize::from(who)].past;
+        let past = self.workers[usize::from(call_of(who))].past;
         past.started || past.ran
     }
 
@@ -230,11 +224,11 @@ impl State {
     /// No record expires while a message is about that was sent before it was written. A message that is not answered is
     /// sent again and again, but `put_back` for no longer than a lease, and the record of a run for no longer than its ttl.
     fn messages_expire(&mut self, who: Who, setting: &Setting) {
-        let worker = &mut self.workers[usize::from(who)];
+        let worker = &mut self.workers[usize::from(call_of(who))];
         worker.sent.clear();
         match worker.phase {
             Phase::PuttingBack => worker.end(),
-            Phase::Rewriting if !setting.lacks(Rule::RewriteWithinTtl) => worker.end(),
+            Phase::ClaimingAnew | Phase::CompletingAnew if !setting.lacks(Rule::RewriteWithinTtl) => worker.end(),
             _ => worker.sent.extend(worker.awaits()),
         }
     }
@@ -244,7 +238,6 @@ impl State {
             worker.past.started &= worker.phase == Phase::Beginning;
             worker.past.ran = false;
         }
-        self.history.begun = 0;
     }
 
     /// The store was emptied.
@@ -257,8 +250,4 @@ impl State {
             (past.ran, past.open, past.recorded) = (false, false, false);
         }
     }
-}
-
-fn is_begun(record: Record) -> bool {
-    matches!(record, Record::InProgress { claim, .. } if claim.standing == Standing::Begun)
 }

@@ -3,6 +3,8 @@
 //! A message that was sent once may be applied at any later time, as often as the checker likes, also when its sender
 //! is gone. As all messages of one kind and one call say the same, a set is enough.
 
+use crate::record::{ANEW, Who};
+
 /// One kind of message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
@@ -11,8 +13,10 @@ pub enum Message {
     Claim,
     /// The claim again, to replace the completed record that the call has read.
     Supersede,
-    /// The claim again, by a run that has ended and whose record is gone.
-    Rewrite,
+    /// A fresh claim, under the call's second token, for the record of a run that has ended.
+    ClaimAnew,
+    /// The completion under the second token.
+    CompleteAnew,
     /// A take-over that was decided by the caller: see [`Operation::WriteClaim`](crate::operation::Operation).
     WriteClaim,
     /// That the body is about to run.
@@ -31,10 +35,11 @@ pub enum Message {
 
 impl Message {
     /// All kinds.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Claim,
         Self::Supersede,
-        Self::Rewrite,
+        Self::ClaimAnew,
+        Self::CompleteAnew,
         Self::WriteClaim,
         Self::Begin,
         Self::Renew,
@@ -43,6 +48,14 @@ impl Message {
         Self::ReleaseGivenUp,
         Self::PutBack,
     ];
+
+    /// The token that it carries.
+    pub const fn token(self, who: Who) -> Who {
+        match self {
+            Self::ClaimAnew | Self::CompleteAnew => who + ANEW,
+            _ => who,
+        }
+    }
 }
 
 /// The kinds that one call has sent.

@@ -3,6 +3,14 @@
 /// Who owns a claim: the number of the call, which is also its token and the value that its run returns.
 pub type Who = u8;
 
+/// A second token of the same call: a run whose record is gone is recorded by a fresh claim.
+pub const ANEW: Who = 4;
+
+/// Which call a token belongs to.
+pub const fn call_of(token: Who) -> Who {
+    token % ANEW
+}
+
 /// What stands under the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Record {

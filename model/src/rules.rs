@@ -29,8 +29,6 @@ pub enum Rule {
     PutBackMarksFailed,
     /// What is put back over a lapsed claim leaves that claim, with its attempt and its begun mark. Without: nothing.
     PutBackKeepsTheRun,
-    /// The release of a claim that has not begun counts no run. Without: it does.
-    UnbegunReleaseCountsNoRun,
     /// A claim that lapsed before it began does not hide the begun run below it. Without: it does.
     HiddenRunCounts,
     /// A claim that was given up stays so when its own late claim arrives. Without: its lease starts again.

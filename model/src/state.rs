@@ -3,7 +3,7 @@
 use crate::history::History;
 use crate::network::Message;
 use crate::operation::{Answer, Reason};
-use crate::record::{Age, Lease, Record, Who};
+use crate::record::{Age, Lease, Record, Who, call_of};
 use crate::setting::{MOST_CALLS, Setting};
 use crate::step::{Existing, Step};
 use crate::worker::{Belief, Heard, Phase, Worker};
@@ -27,11 +27,11 @@ impl State {
 
     /// The call of that number.
     pub fn worker(&self, who: Who) -> &Worker {
-        &self.workers[usize::from(who)]
+        &self.workers[usize::from(call_of(who))]
     }
 
     fn worker_mut(&mut self, who: Who) -> &mut Worker {
-        &mut self.workers[usize::from(who)]
+        &mut self.workers[usize::from(call_of(who))]
     }
 
     /// The calls whose body may be polled now.
@@ -56,7 +56,7 @@ impl State {
                 self.worker_mut(who).past.open = false;
                 self.worker_mut(who).release(Reason::Failed);
             }
-            Step::Deadline(who) => self.worker_mut(who).lose_belief(setting),
+            Step::Deadline(who) => self.worker_mut(who).belief = Belief::No,
             Step::Drop(who) => self.worker_mut(who).drop(setting.policy(who), setting),
             Step::Forget(who) => self.worker_mut(who).end(),
             Step::ClaimAgain(who) => self.worker_mut(who).phase = Phase::Claiming,
@@ -87,10 +87,11 @@ impl State {
     fn apply(&mut self, who: Who, message: Message, setting: &Setting) -> Answer {
         let before = self.record;
         let operation = self.worker(who).operation(who, message, setting);
-        let (answer, after) = setting.table().step(before, who, operation);
+        let token = message.token(who);
+        let (answer, after) = setting.table().step(before, token, operation);
         self.record = after;
         let renewed = matches!(answer, Answer::Acquired { leased: true, .. } | Answer::Held);
-        if after != before || (renewed && after.live() == Some(who)) {
+        if after != before || (renewed && after.live() == Some(token)) {
             self.workers.iter_mut().for_each(Worker::record_is_written);
         }
         self.note(who, message, answer, before, setting);

@@ -37,7 +37,7 @@ pub enum Step {
     Deadline(Who),
     /// The caller drops the call (a panic and a time-out are the same).
     Drop(Who),
-    /// A release or `put_back` is given up unanswered.
+    /// A release, `put_back` or fresh record is given up unanswered.
     Forget(Who),
     /// The call claims again with a token that is dead: see [`Rule::PutBackTokenIsDead`].
     ClaimAgain(Who),
@@ -170,7 +170,7 @@ impl State {
                     steps.push(Step::ClaimAgain(who));
                 }
             }
-            Phase::Releasing(_) => steps.push(Step::Forget(who)),
+            Phase::Releasing(_) | Phase::ClaimingAnew | Phase::CompletingAnew => steps.push(Step::Forget(who)),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@
 //! beside the row that it belongs to.
 
 use crate::operation::{Answer, Operation, Reason, Request, Superseded};
-use crate::record::{Age, Claim, Found, Lease, Record, Standing, Who};
+use crate::record::{Age, Claim, Found, Lease, Record, Standing, Who, call_of};
 use crate::rules::{Rule, Without};
 
 /// What a step needs to know besides the record and the operation.
@@ -153,7 +153,7 @@ impl Table {
         match record {
             Record::InProgress { claim, .. } if claim.belongs_to(who) => {
                 let Claim { token, attempt, .. } = claim;
-                (Answer::Held, Record::Completed { token, value: who, attempt, age: Age::Young })
+                (Answer::Held, Record::Completed { token, value: call_of(who), attempt, age: Age::Young })
             }
             Record::Completed { token, value, attempt, age } if token == who => {
                 let age = if self.lacks(Rule::CompletionKeepsItsTtl) { Age::Young } else { age };
@@ -170,11 +170,7 @@ impl Table {
     fn release(&self, record: Record, who: Who, reason: Reason) -> (Answer, Record) {
         match record {
             Record::InProgress { mut claim, lease, below } if claim.belongs_to(who) => match reason {
-                Reason::Failed => {
-                    let counts = claim.standing == Standing::Begun || self.lacks(Rule::UnbegunReleaseCountsNoRun);
-                    let attempt = if counts { claim.attempt } else { claim.attempt.saturating_sub(1) };
-                    (Answer::Held, Record::Failed { token: who, attempt, brief: false })
-                }
+                Reason::Failed => (Answer::Held, Record::Failed { token: who, attempt: claim.attempt, brief: false }),
                 Reason::GivenUp => {
                     claim.standing = Standing::GivenUp;
                     (Answer::Held, Record::InProgress { claim, lease, below })
@@ -230,7 +226,7 @@ impl Table {
     }
 
     fn differ(&self, one: Who, another: Who) -> bool {
-        self.fingerprints[usize::from(one)] != self.fingerprints[usize::from(another)]
+        self.fingerprints[usize::from(call_of(one))] != self.fingerprints[usize::from(call_of(another))]
     }
 
     fn reader_lapses(&self, lease: Lease) -> bool {

@@ -56,10 +56,7 @@ pub fn mixtures() -> Vec<Named> {
     let holds = Setting::each(&[Policy::HOLD, Policy::HOLD_EXISTING]).with(|faults| faults.expire = false);
     vec![
         Named { name: "two-fingerprints", setting: Setting::each(&[Policy::RERUN, other]) },
-        Named {
-            name: "hold-with-and-without-existing",
-            setting: Setting::each(&[Policy::HOLD, Policy::HOLD_EXISTING]),
-        },
+        Named { name: "hold-with-and-without-existing", setting: holds },
         Named { name: "rerun-with-and-without-existing", setting: Setting::each(&[Policy::RERUN, EXISTING]) },
     ]
 }

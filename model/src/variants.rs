@@ -9,7 +9,7 @@ use crate::setting::{Policy, Setting};
 impl Rule {
     /// All rules that break a promise of [`properties`](crate::properties) when they are left out. One more,
     /// [`Rule::RenewalEnds`], is seen by [`liveness`](crate::liveness).
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 24] = [
         Self::LeaseIsTheWriters,
         Self::FailedOwnTokenIsLost,
         Self::OwnClaimIsWritten,
@@ -22,7 +22,6 @@ impl Rule {
         Self::AbsentIsRemembered,
         Self::PutBackMarksFailed,
         Self::PutBackKeepsTheRun,
-        Self::UnbegunReleaseCountsNoRun,
         Self::HiddenRunCounts,
         Self::GivenUpStaysSo,
         Self::BeginComesFirst,
@@ -51,7 +50,6 @@ impl Rule {
                 setting.with(|faults| (faults.stray, faults.drop, faults.expire) = (false, false, false))
             }
             Self::TakeoverIsOneStep => Setting::of(2, Policy::RERUN).sparing(&[Broken::LiveRecordChanged]),
-            Self::UnbegunReleaseCountsNoRun => Setting::of(2, Policy::RERUN.at_most(2)),
             Self::GivenUpStaysSo
             | Self::BeginComesFirst
             | Self::NothingReleasesAfterReturn
@@ -86,7 +84,6 @@ impl Rule {
             | Self::HiddenRunCounts
             | Self::HoldReleasesNothingOnDrop
             | Self::NothingReleasesAfterReturn => promise::HOLD_RUNS_ONCE,
-            Self::UnbegunReleaseCountsNoRun => promise::EXHAUSTED_FOR_A_REASON,
             Self::BeginComesFirst => promise::INDETERMINATE_FOR_A_REASON,
             Self::RenewalEnds => "a key is settled in the end",
         }

@@ -53,8 +53,10 @@ pub enum Phase {
     },
     /// The body has returned; the completion is sent, until it is answered.
     Completing,
-    /// The completion found nothing; the claim is made once more, for the record's sake.
-    Rewriting,
+    /// The completion found nothing; a fresh claim is sent, for the record's sake.
+    ClaimingAnew,
+    /// That claim is to be completed.
+    CompletingAnew,
     /// The release is sent, until it is answered.
     Releasing(Reason),
     /// `put_back` is sent, until it is answered or a lease has passed.
@@ -133,8 +135,7 @@ impl Worker {
 
     /// Whether the body may be polled now.
     pub fn may_poll(&self, setting: &Setting) -> bool {
-        let running = matches!(self.phase, Phase::Running { .. });
-        running && !self.stopped && (self.belief != Belief::No || setting.lacks(Rule::NoPollInDoubt))
+        self.is_running() && !self.stopped && (self.belief != Belief::No || setting.lacks(Rule::NoPollInDoubt))
     }
 
     /// The message whose answer it waits for.
@@ -149,7 +150,8 @@ impl Worker {
             Phase::Beginning => Message::Begin,
             Phase::Running { .. } => Message::Renew,
             Phase::Completing => Message::Complete,
-            Phase::Rewriting => Message::Rewrite,
+            Phase::ClaimingAnew => Message::ClaimAnew,
+            Phase::CompletingAnew => Message::CompleteAnew,
             Phase::Releasing(Reason::Failed) => Message::ReleaseFailed,
             Phase::Releasing(Reason::GivenUp) => Message::ReleaseGivenUp,
             Phase::PuttingBack => Message::PutBack,
@@ -175,12 +177,11 @@ impl Worker {
                 let supersede = self.refuted.map(|refuted| refuted.token);
                 Operation::Claim(setting.policy(who).request(supersede, setting.without))
             }
-            // Its run has ended: it is no further attempt, and none may be refused for it.
-            Message::Rewrite => Operation::Claim(Request { begun: true, max_attempts: None, ..request }),
+            Message::ClaimAnew => Operation::Claim(Request { hold: true, begun: true, ..request }),
             Message::WriteClaim => Operation::WriteClaim(request),
             Message::Begin => Operation::Begin,
             Message::Renew => Operation::Renew,
-            Message::Complete => Operation::Complete,
+            Message::Complete | Message::CompleteAnew => Operation::Complete,
             Message::ReleaseFailed => Operation::Release(Reason::Failed),
             Message::ReleaseGivenUp => Operation::Release(Reason::GivenUp),
             Message::PutBack => Operation::PutBack { superseded: self.restored(who, setting) },
@@ -212,16 +213,15 @@ impl Worker {
             (Message::Claim | Message::Supersede, Answer::MayBeTaken) => self.heard = Some(Heard::MayBeTaken),
             (Message::Begin, Answer::Held) => self.heard = Some(Heard::Held),
             (Message::Begin, _) => self.put_back(),
-            (Message::Renew, Answer::Held) => {
-                if self.belief == Belief::No || setting.lacks(Rule::DoubtAsksAfresh) {
-                    self.heard = Some(Heard::Held);
-                }
-            }
+            (Message::Renew, Answer::Held) => self.heard = Some(Heard::Held),
             (Message::Complete, Answer::Absent) if !self.past.ttl_over || setting.lacks(Rule::RewriteWithinTtl) => {
-                self.phase = Phase::Rewriting;
-                self.sent.send(Message::Rewrite);
+                self.phase = Phase::ClaimingAnew;
+                self.sent.send(Message::ClaimAnew);
             }
-            (Message::Rewrite, Answer::Acquired { .. }) => self.phase = Phase::Completing,
+            (Message::ClaimAnew, Answer::Acquired { .. }) => {
+                self.phase = Phase::CompletingAnew;
+                self.sent.send(Message::CompleteAnew);
+            }
             _ => self.end(),
         }
     }
@@ -246,9 +246,8 @@ impl Worker {
                 self.sent.send(Message::Supersede);
             }
             (Phase::Claiming, Heard::MayBeTaken) => self.sent.send(Message::WriteClaim),
-            (Phase::Beginning, Heard::Held) if late => self.put_back(),
             (Phase::Beginning, Heard::Held) => {
-                self.belief = Belief::Leased;
+                self.belief = if late { Belief::No } else { Belief::Leased };
                 self.phase = Phase::Running { polled: false, effect: false };
             }
             (Phase::Running { .. }, Heard::Held) if late => {}
@@ -346,12 +345,18 @@ impl Worker {
             return;
         }
         match self.heard {
+            // The answer to a renewal is taken for a word, whatever its age.
+            Some(Heard::Held) if self.is_running() && setting.lacks(Rule::DoubtAsksAfresh) => {}
             Some(Heard::Won { leased: true } | Heard::Held) => self.late = true,
             _ => {}
         }
         if self.belief == Belief::Leased {
-            self.lose_belief(setting);
+            self.belief = Belief::No;
         }
+    }
+
+    fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running { .. })
     }
 
     /// The record is written. What the call has sent to claim is about until that lease ends, at the longest.
@@ -369,14 +374,5 @@ impl Worker {
             self.sent.extend(self.awaits());
         }
         self.past.bygone = false;
-    }
-
-    /// The deadline passes.
-    pub fn lose_belief(&mut self, setting: &Setting) {
-        self.belief = Belief::No;
-        // Nobody listens for an answer while it believes, so none is on its way that was asked for before the deadline.
-        if self.heard == Some(Heard::Held) && setting.lacks(Rule::DoubtAsksAfresh) {
-            self.late = false;
-        }
     }
 }
