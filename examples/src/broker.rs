@@ -27,7 +27,7 @@ use lapin::options::{
     ConfirmSelectOptions, QueueDeclareOptions, QueueDeleteOptions,
 };
 use lapin::types::{AMQPValue, FieldTable, LongString, ShortString};
-use lapin::{BasicProperties, Channel, Connection, Consumer, PublisherConfirm};
+use lapin::{BasicProperties, Channel, Connection, Consumer, PublisherConfirm, Queue};
 
 const FIRST_RUNG: Duration = Duration::from_millis(250);
 const RUNGS: u32 = 9;
@@ -111,11 +111,14 @@ impl Broker {
     pub async fn waiting(&self) -> Result<u32> {
         let mut waiting = 0;
         for queue in self.ladder_and_queue() {
-            let options = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
-            let queue = self.channel.queue_declare(short(&queue), options, FieldTable::default()).await?;
-            waiting += queue.message_count();
+            waiting += self.look_at(&queue).await?.message_count();
         }
         Ok(waiting)
+    }
+
+    /// How many consumers the broker knows of; one that was killed counts until the broker has noticed.
+    pub async fn consumers(&self) -> Result<u32> {
+        Ok(self.look_at(&self.queue).await?.consumer_count())
     }
 
     /// Removes the queues, with what is in them.
@@ -133,6 +136,11 @@ impl Broker {
             .await
             .with_context(|| format!("queue `{queue}`"))?;
         Ok(())
+    }
+
+    async fn look_at(&self, queue: &str) -> Result<Queue> {
+        let options = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
+        Ok(self.channel.queue_declare(short(queue), options, FieldTable::default()).await?)
     }
 
     async fn publish_to(&self, queue: &str, message: &[u8], properties: BasicProperties) -> Result<PublisherConfirm> {

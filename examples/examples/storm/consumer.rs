@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::ledger::{Carried, Report};
+use crate::ledger::{Report, Verdict};
 use crate::sink::Line;
 
 /// One copy of an order. All copies of an order are one business action.
@@ -112,20 +112,22 @@ impl Consumer {
         let guard_time = started.elapsed().saturating_sub(self.take_handler_time());
 
         let disposition = outcome.disposition();
-        let reason = result.map_or_else(|error| error.to_string(), |_| String::new());
-        self.broker.carry_out(disposition, delivery, &reason).await?;
         let report = Report::Delivery {
             message: message.message,
             order: message.order_id,
             outcome: outcome.as_str().to_owned(),
-            carried: match disposition {
-                Disposition::Ack => Carried::Settled,
-                Disposition::RetryAfter(_) => Carried::Requeued,
-                Disposition::DeadLetter => Carried::DeadLettered,
+            verdict: match disposition {
+                Disposition::Ack => Verdict::Settle,
+                Disposition::RetryAfter(_) => Verdict::Requeue,
+                Disposition::DeadLetter => Verdict::PutAside,
             },
             guard_us: u64::try_from(guard_time.as_micros())?,
         };
-        self.line.tell(report).await
+        // Told first: a kill in between brings the message back, and it is told again. The other way round, a message
+        // could be gone of which the sink has never heard.
+        self.line.tell(report).await?;
+        let reason = result.map_or_else(|error| error.to_string(), |_| String::new());
+        self.broker.carry_out(disposition, delivery, &reason).await
     }
 
     fn set_handler_time(&self, time: Duration) {

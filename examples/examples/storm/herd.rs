@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use rand::seq::IndexedRandom as _;
+use rand::seq::{IndexedRandom as _, IteratorRandom as _};
 use rand::{RngExt as _, rng};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
@@ -90,6 +90,14 @@ impl Herd {
         }
     }
 
+    /// Ends the consumers wherever they are.
+    pub(crate) fn abort(self) {
+        match self {
+            Self::Tasks { consumers, .. } => consumers.abort(),
+            Self::Processes { processes, .. } => drop(processes), // each is killed as it is dropped
+        }
+    }
+
     /// Lets the consumers finish what is in flight.
     pub(crate) async fn stop(self) -> Result<()> {
         let late = "the consumers did not stop in time";
@@ -137,8 +145,8 @@ impl Process {
 }
 
 impl Killer {
-    /// A process that has a run in the middle, when it is time. The first time comes after a quarter of what was asked
-    /// for, counted from the first run; the others after as much as was asked for, half more or less.
+    /// The process to kill, when it is time: one in the middle of a run, if there is one. The first time comes after a
+    /// quarter of what was asked for, counted from the first run; the others after as much, half more or less.
     fn choose(&mut self, processes: &[Process], ledger: &Ledger) -> Option<usize> {
         if ledger.counts.runs == 0 {
             return None;
@@ -147,8 +155,9 @@ impl Killer {
         if now < *self.next.get_or_insert(now + self.every / 4) {
             return None;
         }
-        let in_the_middle: Vec<_> = (0..processes.len()).filter(|&at| processes[at].live_runs(ledger) > 0).collect();
-        in_the_middle.choose(&mut rng()).copied()
+        let everyone = || 0..processes.len();
+        let in_the_middle: Vec<_> = everyone().filter(|&at| processes[at].live_runs(ledger) > 0).collect();
+        in_the_middle.choose(&mut rng()).copied().or_else(|| everyone().choose(&mut rng()))
     }
 
     fn killed(&mut self) {

@@ -13,16 +13,16 @@ pub(crate) enum Report {
     Start { order: usize },
     /// The run is at its end: its effect has happened.
     End { order: usize },
-    /// A delivery's disposition has been carried out.
-    Delivery { message: usize, order: usize, outcome: String, carried: Carried, guard_us: u64 },
+    /// A delivery's outcome is known, and is going to be carried out.
+    Delivery { message: usize, order: usize, outcome: String, verdict: Verdict, guard_us: u64 },
 }
 
-/// What has become of a delivery.
+/// What becomes of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Carried {
-    Settled,
-    Requeued,
-    DeadLettered,
+pub(crate) enum Verdict {
+    Settle,
+    Requeue,
+    PutAside,
 }
 
 /// What is known of one consumer: it handles one delivery at a time.
@@ -96,7 +96,7 @@ impl Ledger {
                 let first = !std::mem::replace(&mut self.orders[order].completed, true);
                 self.counts.orders_completed += usize::from(first);
             }
-            Report::Delivery { message, order, outcome, carried, guard_us } => {
+            Report::Delivery { message, order, outcome, verdict, guard_us } => {
                 // A handler that was cancelled has started and not ended.
                 if let Some(run) = self.close(speaker) {
                     self.counts.interrupted_runs += usize::from(!run.ended);
@@ -104,12 +104,12 @@ impl Ledger {
                 self.guard_us.push(guard_us);
                 self.counts.replayed += usize::from(outcome == "replayed");
                 self.counts.busy += usize::from(outcome == "busy");
-                match carried {
-                    Carried::Requeued => self.counts.requeued += 1,
-                    Carried::DeadLettered => self.counts.dead_lettered += 1,
-                    Carried::Settled => {
+                match verdict {
+                    Verdict::Requeue => self.counts.requeued += 1,
+                    Verdict::PutAside => self.counts.dead_lettered += 1,
+                    Verdict::Settle => {
                         self.counts.wrongly_dropped += usize::from(!self.orders[order].completed);
-                        // After a kill a message may be settled twice: its acknowledgement had not arrived.
+                        // After a kill a message may come again: its acknowledgement was never sent.
                         let first = !std::mem::replace(&mut self.settled[message], true);
                         self.counts.settled += usize::from(first);
                     }
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     fn settled(message: usize, order: usize) -> Report {
-        Report::Delivery { message, order, outcome: "executed".to_owned(), carried: Carried::Settled, guard_us: 1 }
+        Report::Delivery { message, order, outcome: "executed".to_owned(), verdict: Verdict::Settle, guard_us: 1 }
     }
 
     #[test]

@@ -117,10 +117,14 @@ async fn storm(options: &Options, backend: &Backend) -> Result<()> {
     let watched = watch(&mut herd, &sink, &broker, options.within).await;
     let seconds = started.elapsed().as_secs_f64();
     let kills = herd.kills();
-    let stopped = herd.stop().await;
-
+    let ended = match watched {
+        Ok(()) => herd.stop().await.and(left_over(&broker).await),
+        Err(error) => {
+            herd.abort();
+            Err(error)
+        }
+    };
     let bytes = bytes_per_record(&backend.redis, &storm).await?;
-    let waiting = broker.waiting().await?;
     broker.delete().await?;
     broker.close().await?;
     connection.close(200, "the storm is over".into()).await?;
@@ -132,10 +136,7 @@ async fn storm(options: &Options, backend: &Backend) -> Result<()> {
         summary.print_table();
     }
     let mut violations = sink.ledger().violations();
-    violations.extend([watched, stopped].into_iter().filter_map(Result::err).map(|error| format!("{error:#}")));
-    if waiting > 0 {
-        violations.push(format!("{waiting} messages are left in the queues"));
-    }
+    violations.extend(ended.err().map(|error| format!("{error:#}")));
     ensure!(violations.is_empty(), "{}", violations.join("; "));
     Ok(())
 }
@@ -179,21 +180,31 @@ async fn watch(herd: &mut Herd, sink: &Sink, broker: &Broker, within: Duration) 
     }
 }
 
+/// What a consumer held comes back once the broker has noticed that it has gone: then all queues must be empty.
+async fn left_over(broker: &Broker) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while broker.consumers().await? > 0 {
+        ensure!(Instant::now() < deadline, "the broker still has consumers");
+        sleep(Duration::from_millis(20)).await;
+    }
+    let waiting = broker.waiting().await?;
+    ensure!(waiting == 0, "{waiting} messages are left in the queues");
+    Ok(())
+}
+
 /// What Redis says that a record takes, on average.
 async fn bytes_per_record(url: &str, storm: &str) -> Result<u64> {
     let mut redis = redis::Client::open(url)?.get_multiplexed_async_connection().await?;
-    let (mut cursor, mut records, mut bytes) = (0_u64, 0_u64, 0);
+    let (mut cursor, mut records, mut bytes) = (0_u64, 0_u64, 0_u64);
     loop {
         let mut scan = redis::cmd("SCAN");
         scan.arg(cursor).arg("MATCH").arg(format!("*{storm}*")).arg("COUNT").arg(1000);
         let (next, keys): (u64, Vec<String>) = scan.query_async(&mut redis).await?;
-        let mut usage = redis::pipe();
-        for key in &keys {
-            usage.cmd("MEMORY").arg("USAGE").arg(key);
+        for key in keys {
+            let size: u64 = redis::cmd("MEMORY").arg("USAGE").arg(key).query_async(&mut redis).await?;
+            records += 1;
+            bytes += size;
         }
-        let sizes: Vec<u64> = usage.query_async(&mut redis).await?;
-        records += u64::try_from(sizes.len())?;
-        bytes += sizes.iter().sum::<u64>();
         cursor = next;
         if cursor == 0 {
             return Ok(bytes.checked_div(records).unwrap_or_default());
