@@ -1,6 +1,5 @@
 //! Guarded calls on a real Redis: workers that die, stand still or meet each other, and a server in trouble.
 
-mod conformance;
 mod keeper;
 mod outage;
 mod processes;
