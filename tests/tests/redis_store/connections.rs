@@ -84,7 +84,8 @@ async fn a_lost_connection_is_made_anew_once_for_all() {
 /// Connections that the server has accepted so far.
 fn received(server: &Redis) -> u64 {
     let info = server.cli(&["INFO", "stats"]).expect("the server answers");
-    let line = info.text().and_then(|info| info.lines().find_map(|line| line.strip_prefix("total_connections_received:")));
+    let line =
+        info.text().and_then(|info| info.lines().find_map(|line| line.strip_prefix("total_connections_received:")));
     line.and_then(|count| count.trim().parse().ok()).expect("a number")
 }
 

@@ -88,7 +88,9 @@ async fn a_password_that_was_changed_and_restored_is_no_error_for_good() {
     let error = loop {
         match claim(&store, &key(), Token::random()).await {
             // Where the close has not been seen yet.
-            Err(error) if error.to_string().contains("WRONGPASS") || !error.to_string().contains("rror") => break error,
+            Err(error) if error.to_string().contains("WRONGPASS") || !error.to_string().contains("rror") => {
+                break error;
+            }
             Err(_) => {}
             Ok(answer) => panic!("not refused: {answer:?}"),
         }
@@ -140,7 +142,11 @@ async fn a_server_that_is_too_old_is_refused_in_one_clear_error() {
     assert!(error.contains("redis 6.2.14; idempotent needs Redis 7.0 or later, or Valkey 7.2 or later"), "{error}");
 
     let url = pretended(|request| {
-        if request.contains("HELLO") { "-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n" } else { "+OK\r\n" }
+        if request.contains("HELLO") {
+            "-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n"
+        } else {
+            "+OK\r\n"
+        }
     });
     let error = refused(within_bound(builder().connect(&url)).await).to_string();
     assert!(error.contains("older than Redis 6.0") && error.contains("needs Redis 7.0"), "{error}");

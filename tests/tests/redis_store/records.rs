@@ -6,7 +6,9 @@ use idempotent_runtime::store::{Answer, ClaimAnswer, ClaimRequest, CompleteAnswe
 use idempotent_runtime::{Key, Store as _, Token};
 use servers::Redis;
 
-use crate::support::{FIRST, KEPT, LEASE, claim, complete, key, redis, renew, request, result, store, text, within_bound};
+use crate::support::{
+    FIRST, KEPT, LEASE, claim, complete, key, redis, renew, request, result, store, text, within_bound,
+};
 
 fn number(server: &Redis, command: &[&str]) -> i64 {
     server.cli(command).expect("the server answers").integer().expect("a number")

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use idempotent_runtime::store::{
-    Acquired, Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Found, OnLapse, RedisStore, RedisStoreBuilder, Retention,
-    StoreError, StoreErrorKind,
+    Acquired, Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Found, OnLapse, RedisStore, RedisStoreBuilder,
+    Retention, StoreError, StoreErrorKind,
 };
 use idempotent_runtime::{CodecTag, Encoded, Fingerprint, Key, Recorded, Store, Token};
 use servers::{Redis, RedisBinary};
@@ -54,8 +54,7 @@ pub(crate) fn result(json: &str) -> Recorded {
     Recorded::Value(Encoded { codec: CodecTag::JSON, bytes: json.as_bytes().into() })
 }
 
-pub(crate) const FIRST: ClaimAnswer =
-    ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None });
+pub(crate) const FIRST: ClaimAnswer = ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None });
 
 pub(crate) async fn claim(store: &RedisStore, key: &Key, token: Token) -> Result<ClaimAnswer, StoreError> {
     within_bound(store.claim(key, &request(token))).await
