@@ -28,7 +28,7 @@ use crate::time::Time;
 //             &private::Ambient,
 //             &[&(message.order_id)],
 //             private::value(),
-//             private::error(),
+//             private::Errors::<Result<Receipt, OrderError>>::by_from().with_text(),
 //         );
 //         call.run(async move {
 //             if false { return private::never::<Result<Receipt, OrderError>>(); }
@@ -52,7 +52,7 @@ fn guarded(plan: &Plan) -> TokenStream {
     let description = description(plan);
     let via = plan.via.as_ref().map_or_else(|| quote_spanned!(mixed=> &#private::Ambient), borrowed);
     let keys = plan.keys.iter().map(borrowed);
-    let (value, error) = (value(plan), error(plan));
+    let (value, errors) = (value(plan), errors(plan));
     let builders = [
         (!plan.fingerprint.is_empty()).then(|| {
             let parts = plan.fingerprint.iter().map(borrowed);
@@ -73,7 +73,7 @@ fn guarded(plan: &Plan) -> TokenStream {
     );
 
     quote_spanned! {mixed=>
-        let call = #private::call(#description, #via, &[#(#keys),*], #value, #error) #(#builders)*;
+        let call = #private::call(#description, #via, &[#(#keys),*], #value, #errors) #(#builders)*;
         call.run(async move #block).await
     }
 }
@@ -116,18 +116,20 @@ fn value(plan: &Plan) -> TokenStream {
 }
 
 /// How the runtime's errors become the function's: rustc checks `E` here.
-fn error(plan: &Plan) -> TokenStream {
+fn errors(plan: &Plan) -> TokenStream {
     let mixed = Span::mixed_site();
     let reply = &plan.function.reply;
-    let (_, error) = signature::sides(reply);
-    match &plan.map_err {
-        None => located(plan, "error", error),
+    let (_, place) = signature::sides(reply);
+    let (first, last) = ends(place);
+    let errors = path_at(plan, &Ident::new("Errors", first), first);
+    let errors = match &plan.map_err {
+        None => quote_spanned!(last=> #errors::<#reply>::by_from()),
         Some(Given { name, value }) => {
-            let private = private(plan);
             let map_err = path_at(plan, name, name.span());
-            quote_spanned!(mixed=> #private::error_with::<#reply>(|error| #map_err(error, #value)))
+            quote_spanned!(mixed=> #errors::<#reply>::by(|error| #map_err(error, #value)))
         }
-    }
+    };
+    quote_spanned!(mixed=> #errors.with_text())
 }
 
 fn private(plan: &Plan) -> TokenStream {

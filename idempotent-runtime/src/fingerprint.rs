@@ -51,6 +51,18 @@ impl Fingerprint {
         (self.version == other.version).then_some(self.digest == other.digest)
     }
 
+    /// The version and the digest: for stores that have a shorter text of their own.
+    #[cfg(feature = "redis")]
+    pub(crate) const fn parts(self) -> (u8, u128) {
+        (self.version, self.digest)
+    }
+
+    /// The opposite of [`parts`](Self::parts).
+    #[cfg(feature = "redis")]
+    pub(crate) const fn from_parts(version: u8, digest: u128) -> Self {
+        Self { version, digest }
+    }
+
     /// The version and the digest as text: `1.` and 22 characters.
     #[must_use]
     pub fn text(&self) -> String {

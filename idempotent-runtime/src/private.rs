@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::fingerprint::Fingerprint;
 pub use crate::fingerprint::Fingerprinted;
 use crate::guard::Guard;
-pub use crate::guard::checks::{existing, verify};
+pub use crate::guard::checks::{Ask, Existing, Verify};
 use crate::idempotency::Idempotency;
 pub use crate::idempotency::{Ambient, Via};
 pub use crate::key::KeyPart;
@@ -14,7 +14,7 @@ use crate::key::{self, Key};
 use crate::policy::Policy;
 pub use crate::policy::{Handler, OnBusy, OnCrash, OnDuplicate, OnLost, OnOutage, Ttl};
 pub use crate::reply::{
-    CarriesError, ErrorOps, Reply, Skippable, Stored, ValueOps, error, error_with, judge, map_err, never, skipped,
+    CarriesError, Errors, Reply, Skippable, Stored, StoredError, ValueOps, judge, map_err, never, recorded, skipped,
     unrecorded, value,
 };
 use crate::run;
@@ -24,7 +24,7 @@ pub struct Call<R> {
     prepared: Result<Prepared, Error>,
     policy: Policy,
     value: ValueOps<R>,
-    error: ErrorOps<R>,
+    errors: Errors<R>,
 }
 
 struct Prepared {
@@ -39,9 +39,9 @@ pub fn call<R>(
     via: &dyn Via,
     keys: &[&dyn KeyPart],
     value: ValueOps<R>,
-    error: ErrorOps<R>,
+    errors: Errors<R>,
 ) -> Call<R> {
-    Call { prepared: prepare(handler, via, keys), policy: handler.policy, value, error }
+    Call { prepared: prepare(handler, via, keys), policy: handler.policy, value, errors }
 }
 
 fn prepare(handler: &'static Handler, via: &dyn Via, keys: &[&dyn KeyPart]) -> Result<Prepared, Error> {
@@ -81,6 +81,20 @@ impl<R> Call<R> {
         self
     }
 
+    /// `timeout = expression`.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.policy.timeout = Some(timeout);
+        self
+    }
+
+    /// `on_busy = wait(expression)`.
+    #[must_use]
+    pub fn wait(mut self, patience: Duration) -> Self {
+        self.policy.on_busy = OnBusy::Wait(patience);
+        self
+    }
+
     /// Runs the body under the guard.
     pub fn run<F: Future<Output = R>>(self, body: F) -> run::Run<R, F> {
         let guard = match self.prepared {
@@ -89,6 +103,6 @@ impl<R> Call<R> {
             }
             Err(error) => Err(error),
         };
-        run::Call::new(guard, self.value, self.error).run(body)
+        run::Call::new(guard, self.value, self.errors.into_ops()).run(body)
     }
 }

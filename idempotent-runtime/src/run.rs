@@ -126,7 +126,7 @@ fn ending<R>(guard: &Guard, reply: &R, value: &ValueOps<R>, error: &ErrorOps<R>)
         });
     }
     match error.judge(reply) {
-        Judgement::Release => Ending::Failure("the handler returned an error"),
+        Judgement::Release(text) => Ending::Failure(text),
         Judgement::Record(error) => Ending::Final(guard.encode(error).map_or_else(Recorded::Nothing, Recorded::Error)),
         Judgement::Reject(summary) => Ending::Final(Recorded::Rejected(summary.into())),
     }

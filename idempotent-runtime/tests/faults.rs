@@ -410,7 +410,7 @@ mod settling {
     async fn a_release_that_fails_does_not_hide_the_handlers_own_error() {
         let shop = Shop::new();
         shop.faults.always(Operation::Release, Fault::Fails);
-        let own = Error::from(shop.call().lease(Duration::ZERO).run(shop.body()).await.unwrap_err());
+        let own = shop.call().lease(Duration::ZERO).run(shop.body()).await.unwrap_err();
         let failed = shop.call().run(async { Err::<u32, Error>(own) }).await;
         assert_eq!(kind(failed), ErrorKind::Configuration, "the handler's own, unchanged");
         assert_eq!(shop.duplicate().await.0, Err(ErrorKind::Busy), "nobody knows yet");

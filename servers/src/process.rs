@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Sender};
@@ -42,6 +43,8 @@ impl Process {
         let mut command = mortal(program);
         configure(&mut command);
         command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        // A group of its own: a Ctrl-C in a terminal is for the program that uses the server, which may still need it.
+        command.process_group(0);
 
         let child =
             spawn_for_good(command).map_err(|source| Error::Spawn { program: program.to_path_buf(), source })?;

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
+use idempotent_runtime::admin::State;
 use idempotent_runtime::{Error, ErrorKind, Idempotency, OutcomeKind, idempotent, with_outcome};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -572,6 +573,61 @@ async fn options_reach_the_runtime() {
             let error = missing(7, order()).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::MissingKeyPart);
             assert!(error.to_string().contains("`order.lines.first()`"), "{error}");
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn the_record_of_a_failure_shows_an_error_that_can_be_shown() {
+    /// Has no `Display`.
+    struct Opaque;
+
+    impl From<Error> for Opaque {
+        fn from(_: Error) -> Self {
+            Self
+        }
+    }
+
+    #[idempotent(prefix = "shown", keys = [id], ttl = 1h)]
+    async fn shown(id: u64) -> anyhow::Result<()> {
+        anyhow::bail!("oven {id}\nis cold")
+    }
+
+    #[idempotent(prefix = "mapped", keys = [id], ttl = 1h, map_err = |error| error.to_string())]
+    async fn mapped(id: u64) -> Result<(), String> {
+        Err(format!("oven {id} is cold"))
+    }
+
+    #[idempotent(prefix = "opaque", keys = [id], ttl = 1h)]
+    async fn opaque(id: u64) -> Result<(), Opaque> {
+        let _ = id;
+        Err(Opaque)
+    }
+
+    #[idempotent(prefix = "generic-error", keys = [id], ttl = 1h)]
+    async fn generic<E: From<Error> + From<Opaque>>(id: u64) -> Result<(), E> {
+        let _ = id;
+        Err(Opaque.into())
+    }
+
+    let idempotency = Idempotency::memory();
+    let last_error = async |prefix: &str| {
+        let key = idempotency.key(prefix, &[&7]).unwrap();
+        match idempotency.inspect(&key).await.unwrap().expect("a record").state {
+            State::Failed { last_error } => last_error,
+            other => panic!("{other:?}"),
+        }
+    };
+    idempotency
+        .scope(async {
+            assert!(shown(7).await.is_err());
+            assert!(mapped(7).await.is_err());
+            assert!(opaque(7).await.is_err());
+            assert!(generic::<Opaque>(7).await.is_err());
+            assert_eq!(&*last_error("shown").await, "oven 7 is cold");
+            assert_eq!(&*last_error("mapped").await, "oven 7 is cold");
+            assert_eq!(&*last_error("opaque").await, "the handler returned an error");
+            assert_eq!(&*last_error("generic-error").await, "the handler returned an error");
         })
         .await;
 }

@@ -19,7 +19,8 @@ pub async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
         &::idempotent_runtime::__private::Ambient,
         &[&(message.order_id), &(message.activity_id)],
         ::idempotent_runtime::__private::value(),
-        ::idempotent_runtime::__private::error(),
+        ::idempotent_runtime::__private::Errors::<Result<Receipt, OrderError>>::by_from()
+            .with_text(),
     );
     call.run(async move {
             if false {

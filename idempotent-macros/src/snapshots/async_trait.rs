@@ -44,7 +44,10 @@ where
             &::idempotent_runtime::__private::Ambient,
             &[&(message.order_id)],
             ::idempotent_runtime::__private::value(),
-            ::idempotent_runtime::__private::error(),
+            ::idempotent_runtime::__private::Errors::<
+                Result<Receipt, OrderError>,
+            >::by_from()
+                .with_text(),
         );
         call.run(async move {
                 if false {

@@ -15,7 +15,10 @@ fn consume(&self, id: u64) -> BoxFuture<'_, Result<Receipt, OrderError>> {
             &::idempotent_runtime::__private::Ambient,
             &[&(id)],
             ::idempotent_runtime::__private::value(),
-            ::idempotent_runtime::__private::error(),
+            ::idempotent_runtime::__private::Errors::<
+                Result<Receipt, OrderError>,
+            >::by_from()
+                .with_text(),
         );
         call.run(async move {
                 if false {

@@ -17,7 +17,10 @@ fn consume(
             &::idempotent_runtime::__private::Ambient,
             &[&(id)],
             ::idempotent_runtime::__private::value(),
-            ::idempotent_runtime::__private::error(),
+            ::idempotent_runtime::__private::Errors::<
+                Result<Receipt, OrderError>,
+            >::by_from()
+                .with_text(),
         );
         call.run(async move {
                 if false {

@@ -35,12 +35,13 @@ async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
             &(self.idempotency),
             &[&(&message.order_id), &(order_key(&message))],
             crate::reexported::runtime::__private::skipped(),
-            crate::reexported::runtime::__private::error_with::<
+            crate::reexported::runtime::__private::Errors::<
                 Result<Receipt, OrderError>,
-            >(|error| crate::reexported::runtime::__private::map_err(
-                error,
-                OrderError::from_idempotency,
-            )),
+            >::by(|error| crate::reexported::runtime::__private::map_err(
+                    error,
+                    OrderError::from_idempotency,
+                ))
+                .with_text(),
         )
         .fingerprint(&[&(message.amount), &(message.currency)]);
     call.run(async move {

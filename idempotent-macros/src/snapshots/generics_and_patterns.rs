@@ -34,7 +34,10 @@ where
         &::idempotent_runtime::__private::Ambient,
         &[&(id), &(kind)],
         ::idempotent_runtime::__private::value(),
-        ::idempotent_runtime::__private::error(),
+        ::idempotent_runtime::__private::Errors::<
+            Result<K::Receipt, K::Error>,
+        >::by_from()
+            .with_text(),
     );
     call.run(async move {
             if false {

@@ -16,7 +16,7 @@ async fn consume(&mut self, id: u64) -> OrderResult {
             &::idempotent_runtime::__private::Ambient,
             &[&(self.tenant), &(id)],
             ::idempotent_runtime::__private::value(),
-            ::idempotent_runtime::__private::error(),
+            ::idempotent_runtime::__private::Errors::<OrderResult>::by_from().with_text(),
         )
         .ttl(self.config.ttl)
         .lease(Self::lease());

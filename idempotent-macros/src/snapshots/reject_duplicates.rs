@@ -21,7 +21,8 @@ async fn consume(id: u64) -> anyhow::Result<()> {
         &::idempotent_runtime::__private::Ambient,
         &[&(id)],
         ::idempotent_runtime::__private::unrecorded(),
-        ::idempotent_runtime::__private::error(),
+        ::idempotent_runtime::__private::Errors::<anyhow::Result<()>>::by_from()
+            .with_text(),
     );
     call.run(async move {
             if false {

@@ -13,10 +13,15 @@
 //!                       └▶ Failed    the future returns the error, the claim is put back
 //! ```
 
-use std::future::{Future, pending, poll_fn};
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
 
 use crate::context;
 use crate::reply::Reply;
@@ -24,7 +29,7 @@ use crate::reply::Reply;
 /// Where the talk between a guard and its future stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Phase {
+pub enum Phase {
     Verifying,
     Stands,
     Refuted,
@@ -63,67 +68,124 @@ impl Checks {
     pub(crate) fn set(&self, phase: Phase) {
         self.0.store(phase as u8, Ordering::Relaxed);
     }
+}
 
-    /// Says `phase` and stops until the guard has moved on from it. The guard looks after every poll, so nothing needs
-    /// waking.
-    async fn say(&self, phase: Phase) {
-        self.set(phase);
-        poll_fn(|_| if self.phase() == phase { Poll::Pending } else { Poll::Ready(()) }).await;
+/// What `existing` can be in a handler that returns `R`.
+#[diagnostic::on_unimplemented(
+    message = "`existing` cannot be `{Self}` where the function returns `{R}`",
+    label = "not a future of `Result<Option<T>, E>`",
+    note = "it is an asynchronous expression that the attribute awaits; it gives `Ok(Some(value))` where the effect is there already and `Ok(None)` where it is not, with the `T` and `E` of the function's `Result<T, E>`"
+)]
+pub trait Existing<R> {
+    /// Polls the question.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer<R>>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<R: Reply, F: Future<Output = Result<Option<R::Value>, R::Error>>> Existing<R> for F {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer<R>> {
+        Future::poll(self, cx).map(|answer| match answer {
+            Ok(Some(value)) => Answer::Return(Phase::Exists, R::from_value(value)),
+            Ok(None) => Answer::Tell(Phase::Begin),
+            Err(error) => Answer::Return(Phase::Failed, R::from_error(error)),
+        })
     }
 }
 
-/// `verify = expr`: asked before a completed record is replayed. `Some` is the reply to return at once.
-pub async fn verify<R, F>(check: F) -> Option<R>
-where
-    R: Reply,
-    F: Future<Output = Result<bool, R::Error>>,
-{
-    let checks = context::checks().filter(|checks| checks.phase() == Phase::Verifying)?;
-    match check.await {
-        Ok(true) => {
-            checks.set(Phase::Stands);
-            pending().await
-        }
-        Ok(false) => {
-            checks.say(Phase::Refuted).await;
-            None
-        }
-        Err(error) => {
-            checks.set(Phase::Failed);
-            Some(R::from_error(error))
-        }
+/// What `verify` can be in a handler that returns `R`.
+#[diagnostic::on_unimplemented(
+    message = "`verify` cannot be `{Self}` where the function returns `{R}`",
+    label = "not a future of `Result<bool, E>`",
+    note = "it is an asynchronous expression that the attribute awaits; it gives `Ok(true)` where the recorded effect is really there and `Ok(false)` where it is not, with the `E` of the function's `Result<T, E>`"
+)]
+pub trait Verify<R> {
+    /// Polls the question.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer<R>>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<R: Reply, F: Future<Output = Result<bool, R::Error>>> Verify<R> for F {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer<R>> {
+        Future::poll(self, cx).map(|answer| match answer {
+            Ok(true) => Answer::Tell(Phase::Stands),
+            Ok(false) => Answer::Tell(Phase::Refuted),
+            Err(error) => Answer::Return(Phase::Failed, R::from_error(error)),
+        })
     }
 }
 
-/// `existing = expr`: asked after a claim, before the body. `Some` is the reply to return at once.
-///
-/// A call that runs unguarded asks too: the effect may be there already.
-pub async fn existing<R, F>(check: F) -> Option<R>
-where
-    R: Reply,
-    F: Future<Output = Result<Option<R::Value>, R::Error>>,
-{
-    let checks = context::checks();
-    let found = check.await;
-    let say = |phase| {
+/// What a question has found out.
+#[derive(Debug)]
+pub enum Answer<R> {
+    /// This is the handler's reply.
+    Return(Phase, R),
+    /// The guard has to act on it before the body runs, if that is still to run.
+    Tell(Phase),
+}
+
+/// Asks a question of a handler that returns `R`.
+pub struct Ask<R>(PhantomData<R>);
+
+impl<R> Ask<R> {
+    /// `existing = expr`: asked after a claim, before the body. `Some` is the reply to return at once.
+    ///
+    /// A call that runs unguarded asks too: the effect may be there already.
+    pub fn existing<F: Existing<R>>(check: F) -> Asked<R, F> {
+        Asked { check, poll: F::poll, only_in: None, told: None }
+    }
+
+    /// `verify = expr`: asked before a completed record is replayed. `Some` is the reply to return at once.
+    pub fn verify<F: Verify<R>>(check: F) -> Asked<R, F> {
+        Asked { check, poll: F::poll, only_in: Some(Phase::Verifying), told: None }
+    }
+}
+
+pin_project! {
+    /// A question that is being asked. Without bounds: [`Ask`] has checked them, once.
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct Asked<R, F> {
+        #[pin]
+        check: F,
+        poll: fn(Pin<&mut F>, &mut Context<'_>) -> Poll<Answer<R>>,
+        // The question is not asked in any other phase.
+        only_in: Option<Phase>,
+        // The guard was told, and is to move on from this phase.
+        told: Option<Phase>,
+    }
+}
+
+impl<R, F> Future for Asked<R, F> {
+    type Output = Option<R>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<R>> {
+        let this = self.project();
+        let checks = context::checks();
+        let phase = checks.as_ref().map(|checks| checks.phase());
+        if let Some(told) = this.told {
+            // The guard looks after every poll, so nothing needs waking.
+            return if phase == Some(*told) { Poll::Pending } else { Poll::Ready(None) };
+        }
+        if this.only_in.is_some() && phase != *this.only_in {
+            return Poll::Ready(None);
+        }
+        let answer = ready!((this.poll)(this.check, cx));
+        let (Answer::Return(phase, _) | Answer::Tell(phase)) = answer;
         if let Some(checks) = &checks {
             checks.set(phase);
         }
-    };
-    match found {
-        Ok(Some(value)) => {
-            say(Phase::Exists);
-            Some(R::from_value(value))
-        }
-        Ok(None) => {
-            if let Some(checks) = &checks {
-                checks.say(Phase::Begin).await;
+        match answer {
+            Answer::Return(_, reply) => Poll::Ready(Some(reply)),
+            Answer::Tell(_) if checks.is_none() => Poll::Ready(None),
+            Answer::Tell(_) => {
+                *this.told = Some(phase);
+                Poll::Pending
             }
-            None
         }
-        Err(error) => {
-            say(Phase::Failed);
-            Some(R::from_error(error))
-        }
+    }
+}
+
+impl<R, F> fmt::Debug for Asked<R, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asked").field("told", &self.told).finish_non_exhaustive()
     }
 }

@@ -24,6 +24,7 @@ mod running;
 mod settle;
 mod waiting;
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -91,7 +92,7 @@ pub(crate) enum Ending {
     /// With an error that is its result, to be recorded so.
     Final(Recorded),
     /// With an error after which a retry may run; for people to see so.
-    Failure(&'static str),
+    Failure(Cow<'static, str>),
 }
 
 impl Guard {
@@ -276,7 +277,7 @@ impl Guard {
                     Ending::Value(recorded) | Ending::Final(recorded) => {
                         owned.otherwise(Work::Complete(recorded, retention));
                     }
-                    Ending::Failure(reason) => owned.otherwise(Work::Fail(reason.into())),
+                    Ending::Failure(reason) => owned.otherwise(Work::Fail(reason)),
                 }
                 let settling = Box::pin(settle::settle(Arc::clone(&self.core), owned, Arc::clone(&self.wanted)));
                 self.stage = Stage::Settling { settling, attempt, kind };

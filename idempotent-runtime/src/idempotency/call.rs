@@ -170,12 +170,12 @@ impl<X, V> CallBuilder<X, V> {
         X: Question<Result<T, E>>,
         V: Question<Result<T, E>>,
     {
-        let Replies { on_duplicate, value, error: errors } = replies;
+        let Replies { on_duplicate, value, errors } = replies;
         self.policy.on_duplicate = on_duplicate;
         let Self { core, key, fingerprint, policy, error, existing, verify } = self;
         let guard = guard(core, key, fingerprint.as_deref(), policy, error);
         let body = Checked { verify: verify.ask(), existing: existing.ask(), body };
-        Call::new(guard, value, errors).run(body)
+        Call::new(guard, value, errors.into_ops()).run(body)
     }
 }
 

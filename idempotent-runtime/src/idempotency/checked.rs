@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use crate::guard::checks;
+use crate::guard::checks::Ask;
 
 /// No question.
 #[derive(Clone, Copy, Debug)]
@@ -34,13 +34,13 @@ impl<R> Question<R> for Unasked {
 
 impl<T, E, F: Future<Output = Result<Option<T>, E>>> Question<Result<T, E>> for Existing<F> {
     fn ask(self) -> Option<impl Future<Output = Option<Result<T, E>>>> {
-        Some(checks::existing(self.0))
+        Some(Ask::existing(self.0))
     }
 }
 
 impl<T, E, F: Future<Output = Result<bool, E>>> Question<Result<T, E>> for Verify<F> {
     fn ask(self) -> Option<impl Future<Output = Option<Result<T, E>>>> {
-        Some(checks::verify(self.0))
+        Some(Ask::verify(self.0))
     }
 }
 

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 use crate::policy::{OnDuplicate, OnError};
-use crate::reply::{self, ErrorOps, ValueOps};
+use crate::reply::{self, Errors, ValueOps};
 
 /// What a call records of its reply, and what its duplicates get: the options `on_duplicate` and `on_error` of the
 /// functional form.
@@ -45,7 +45,7 @@ use crate::reply::{self, ErrorOps, ValueOps};
 pub struct Replies<T, E> {
     pub(super) on_duplicate: OnDuplicate,
     pub(super) value: ValueOps<Result<T, E>>,
-    pub(super) error: ErrorOps<Result<T, E>>,
+    pub(super) errors: Errors<Result<T, E>>,
 }
 
 impl<T, E> Clone for Replies<T, E> {
@@ -62,7 +62,7 @@ impl<T, E: From<Error>> Replies<T, E> {
     where
         T: Serialize + DeserializeOwned,
     {
-        Self { on_duplicate: OnDuplicate::Replay, value: reply::value(), error: reply::error() }
+        Self { on_duplicate: OnDuplicate::Replay, value: reply::value(), errors: Errors::by_from() }
     }
 
     /// Nothing is recorded; duplicates get `T::default()`.
@@ -70,12 +70,12 @@ impl<T, E: From<Error>> Replies<T, E> {
     where
         T: Default,
     {
-        Self { on_duplicate: OnDuplicate::Skip, value: reply::skipped(), error: reply::error() }
+        Self { on_duplicate: OnDuplicate::Skip, value: reply::skipped(), errors: Errors::by_from() }
     }
 
     /// Nothing is recorded; duplicates get an error of kind `Duplicate`.
     pub fn rejected() -> Self {
-        Self { on_duplicate: OnDuplicate::Reject, value: reply::unrecorded(), error: reply::error() }
+        Self { on_duplicate: OnDuplicate::Reject, value: reply::unrecorded(), errors: Errors::by_from() }
     }
 
     /// An error of the body is its result: recorded, and given to duplicates. By default the claim is released.
@@ -83,13 +83,22 @@ impl<T, E: From<Error>> Replies<T, E> {
     where
         E: Serialize + DeserializeOwned,
     {
-        self.error = self.error.recorded();
+        self.errors = reply::recorded(self.errors);
+        self
+    }
+
+    /// The record of a released error shows its text: the first 200 characters, to people who inspect it.
+    pub fn errors_shown(mut self) -> Self
+    where
+        E: fmt::Display,
+    {
+        self.errors = self.errors.with_text();
         self
     }
 
     /// Each error of the body is judged: released, or final with a summary. `judge` is only given errors.
     pub fn errors_judged(mut self, judge: fn(&Result<T, E>) -> OnError) -> Self {
-        self.error = self.error.judged(judge);
+        self.errors = self.errors.judged(judge);
         self
     }
 }

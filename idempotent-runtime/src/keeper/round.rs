@@ -1,6 +1,13 @@
 //! The keeper's rounds: renew what is due, do what was handed in, sleep until the next need.
+//!
+//! Renewals go out in a bounded window, first come, first served. Ten thousand at once would wait in the connection
+//! for longer than their own time-out, and all be sent again.
 
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -20,36 +27,73 @@ pub(super) struct Means {
     pub(super) patience: Duration,
 }
 
+/// How many renewals are on their way at once.
+const WINDOW: usize = 256;
+
+/// Keeps rounds from following each other without a pause.
+const SHORTEST_NAP: Duration = Duration::from_millis(1);
+
 /// Makes rounds until the handle is gone and nothing is left to keep.
 pub(super) async fn rounds(open: Open, means: Means) {
     let post = Arc::clone(&open.0);
     let clock = means.clock;
     let mut errands = JoinSet::new();
+    let mut renewals: JoinSet<Option<Moment>> = JoinSet::new();
+    let mut backlog = VecDeque::new();
+    let mut next = None;
     loop {
-        let round = begin(&post, clock.now());
-        for lease in round.due {
-            tokio::spawn(renew(lease, means.clone(), Arc::clone(&post)));
+        while renewals.len() < WINDOW
+            && let Some(lease) = backlog.pop_front()
+        {
+            renewals.spawn(renew(lease, means.clone()));
         }
-        while errands.try_join_next().is_some() {}
-        for errand in round.errands {
-            errands.spawn(errand.run(Arc::clone(&means.store), means.patience));
-        }
-        if round.last {
-            errands.join_all().await;
-            return;
-        }
-        let news = post.news.notified();
-        match round.next {
-            Some(next) => {
-                let _ = tokio::time::timeout(next.since(clock.now()).max(SHORTEST_NAP), news).await;
+        match wait(&post, &mut renewals, next.map(|next: Moment| next.since(clock.now()))).await {
+            Woken::Answered(at) => next = earlier(next, at),
+            Woken::Due => {
+                let round = begin(&post, clock.now());
+                backlog.extend(round.due);
+                next = round.next;
+                while errands.try_join_next().is_some() {}
+                for errand in round.errands {
+                    errands.spawn(errand.run(Arc::clone(&means.store), means.patience));
+                }
+                if round.last {
+                    errands.join_all().await;
+                    return;
+                }
             }
-            None => news.await,
         }
     }
 }
 
-/// Keeps rounds from following each other without a pause.
-const SHORTEST_NAP: Duration = Duration::from_millis(1);
+/// Why a keeper woke up.
+enum Woken {
+    /// A renewal has ended; when its lease is to be renewed again.
+    Answered(Option<Moment>),
+    /// Something is due, or somebody has news.
+    Due,
+}
+
+async fn wait(post: &Post, renewals: &mut JoinSet<Option<Moment>>, nap: Option<Duration>) -> Woken {
+    let mut news = pin!(post.news.notified());
+    let mut nap = nap.map(|nap| Box::pin(tokio::time::sleep(nap.max(SHORTEST_NAP))));
+    poll_fn(|cx| {
+        if let Poll::Ready(Some(ended)) = renewals.poll_join_next(cx) {
+            return Poll::Ready(Woken::Answered(ended.ok().flatten()));
+        }
+        let due =
+            news.as_mut().poll(cx).is_ready() || nap.as_mut().is_some_and(|nap| Pin::as_mut(nap).poll(cx).is_ready());
+        if due { Poll::Ready(Woken::Due) } else { Poll::Pending }
+    })
+    .await
+}
+
+fn earlier(one: Option<Moment>, other: Option<Moment>) -> Option<Moment> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
 
 /// What one round has to do.
 struct Round {
@@ -65,9 +109,12 @@ fn begin(post: &Post, now: Moment) -> Round {
     let mut due = Vec::new();
     for (_, lease) in &state.leases {
         match lease.renew_at() {
-            Some(at) if at <= now => due.push(Arc::clone(lease)),
-            Some(at) => next = Some(next.map_or(at, |next| next.min(at))),
-            None => {}
+            // A little before its time, so that leases that are due one after the other are looked for once.
+            Some(at) if at <= now.after(lease.length / 24) => {
+                lease.is_asked_about();
+                due.push(Arc::clone(lease));
+            }
+            at => next = earlier(next, at),
         }
     }
     state.next_round = next;
@@ -76,9 +123,9 @@ fn begin(post: &Post, now: Moment) -> Round {
     Round { due, errands, next, last }
 }
 
-/// Renews one lease, once: what is not answered is asked again in a later round.
-async fn renew(lease: Arc<Lease>, means: Means, post: Arc<Post>) {
-    let sent = lease.asking();
+/// Renews one lease, once: what is not answered is asked again in a later round. When that is.
+async fn renew(lease: Arc<Lease>, means: Means) -> Option<Moment> {
+    let sent = means.clock.now();
     let patience = means.patience.min(lease.length / 3).max(SHORTEST_NAP);
     let renewal = observe::store(&*means.store, "renew", means.store.renew(&lease.key, lease.token));
     let news = match tokio::time::timeout(patience, renewal).await {
@@ -91,7 +138,7 @@ async fn renew(lease: Arc<Lease>, means: Means, post: Arc<Post>) {
         Err(_) => News::Silent,
     };
     lease.heard(sent, news);
-    post.news.notify_one();
+    lease.renew_at()
 }
 
 /// An open post: closed when its rounds end, also when their runtime is taken away under them, or never begins them.

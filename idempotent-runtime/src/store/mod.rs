@@ -8,6 +8,8 @@
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod memory;
+#[cfg(feature = "redis")]
+pub mod redis;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -24,6 +26,8 @@ use crate::record::{Completed, Recorded};
 use crate::token::Token;
 
 pub use memory::MemoryStore;
+#[cfg(feature = "redis")]
+pub use redis::{RedisStore, RedisStoreBuilder};
 
 /// The answer of a store's operation, to be awaited.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -84,8 +88,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Gives the claim back after a run that failed.
     ///
-    /// In progress and own token: under [`Release::Failed`] the record becomes failed, with attempt and error, and its
-    /// retention starts again; under [`Release::GivenUp`] it stays in progress, begun, and counts as lapsed. `Held`.
+    /// In progress and own token: `Held`, and the record's retention starts again. Under [`Release::Failed`] it becomes
+    /// failed, with attempt and error; under [`Release::GivenUp`] it stays in progress, begun, and counts as lapsed.
     /// Failed (or given up) with own token: `Held`, unchanged. Absent: `Held`, and a failed record of this token
     /// (attempt 0) is kept for two of `lease`, so that its own late claim cannot come alive. Anything else: `Lost`,
     /// unchanged.

@@ -3,11 +3,13 @@
 #![cfg(feature = "conformance")]
 
 mod broken;
+mod fault;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use broken::{Fault, OnTokiosClock};
+use broken::OnTokiosClock;
+use fault::Fault;
 use idempotent_runtime::conformance::{self, CASES};
 
 /// Each fault, and cases that must notice it.

@@ -111,7 +111,7 @@ pub(super) async fn all_claims_of_one_call_are_that_calls(t: &Trial<'_>) {
 }
 
 pub(super) async fn a_takeover_and_a_late_completion_agree(t: &Trial<'_>) {
-    for round in 0..20 {
+    for round in 0..10 {
         let t = t.under(t.key_like(&round.to_string()));
         let (a, b) = (t.lapsed().await, call("B"));
         let barrier = Arc::new(Barrier::new(2));

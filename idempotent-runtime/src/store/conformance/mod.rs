@@ -23,6 +23,7 @@
 //! cases for programs that want to run them in another way.
 
 mod admin;
+mod answers;
 mod begin;
 mod claim;
 mod complete;
@@ -266,6 +267,7 @@ cases! {
         a_claim_can_be_kept_for_ever
         a_claim_expires_with_its_retention
         a_failed_record_expires_with_its_retention
+        a_claim_given_up_expires_with_its_retention
         a_record_put_back_lapsed_outlasts_its_lease
     }
     crowd {

@@ -99,6 +99,17 @@ pub(super) async fn a_failed_record_expires_with_its_retention(t: &Trial<'_>) {
     t.claim(call("B")).await.acquired(1, Found::Absent);
 }
 
+pub(super) async fn a_claim_given_up_expires_with_its_retention(t: &Trial<'_>) {
+    let a = t.brief("A").retention(10 * t.harness.tick());
+    t.claim(a).await.acquired(1, Found::Absent);
+    t.ticks(5.0).await;
+    t.give_up(a).await.held();
+    t.ticks(6.0).await;
+    t.look().await.abandoned(1, "A");
+    t.ticks(4.5).await;
+    t.claim(call("B")).await.acquired(1, Found::Absent);
+}
+
 pub(super) async fn a_record_put_back_lapsed_outlasts_its_lease(t: &Trial<'_>) {
     let a = t.brief("A").retention(10 * t.harness.tick());
     t.claim(a).await.acquired(1, Found::Absent);

@@ -5,14 +5,13 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::answers::{Claim, Complete, Held};
 use super::harness::Harness;
 use crate::admin::{Inspected, State};
 use crate::fingerprint::Fingerprint;
 use crate::key::Key;
 use crate::record::{CodecTag, Completed, Encoded, Recorded};
-use crate::store::{
-    Acquired, Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Found, OnLapse, Release, Retention, Store, StoreError,
-};
+use crate::store::{ClaimRequest, Found, OnLapse, Release, Retention, Store, StoreError};
 use crate::token::Token;
 
 /// Long enough that it never ends within a case, on any clock.
@@ -277,103 +276,4 @@ pub(super) fn call(owner: &'static str) -> Call {
 /// A result of these bytes.
 pub(super) fn value(bytes: &[u8]) -> Recorded {
     Recorded::Value(Encoded { codec: CodecTag::JSON, bytes: bytes.into() })
-}
-
-/// The answer to a claim.
-#[derive(Debug)]
-pub(super) struct Claim(pub(super) ClaimAnswer);
-
-impl Claim {
-    #[track_caller]
-    pub(super) fn acquired(self, attempt: u32, found: Found) -> Acquired {
-        match self.0 {
-            ClaimAnswer::Acquired(acquired) if acquired.attempt == attempt && acquired.found == found => acquired,
-            other => panic!("expected Acquired, attempt {attempt}, found {found:?}; got {other:?}"),
-        }
-    }
-
-    /// Gives what is left of the lease.
-    #[track_caller]
-    pub(super) fn in_progress(self, expected_attempt: u32, expected_owner: &str) -> Duration {
-        match self.0 {
-            ClaimAnswer::InProgress { remaining, attempt, owner }
-                if attempt == expected_attempt && *owner == *expected_owner =>
-            {
-                remaining
-            }
-            other => panic!("expected InProgress, attempt {expected_attempt} of {expected_owner}; got {other:?}"),
-        }
-    }
-
-    #[track_caller]
-    pub(super) fn abandoned(self, attempt: u32, owner: &str) {
-        assert_eq!(self.0, ClaimAnswer::Abandoned { attempt, owner: owner.into() });
-    }
-
-    #[track_caller]
-    pub(super) fn exhausted(self, attempt: u32) {
-        assert_eq!(self.0, ClaimAnswer::Exhausted { attempt });
-    }
-
-    #[track_caller]
-    pub(super) fn completed(self, record: &Completed) {
-        assert_eq!(self.0, ClaimAnswer::Completed(record.clone()));
-    }
-
-    #[track_caller]
-    pub(super) fn mismatch(self) {
-        assert_eq!(self.0, ClaimAnswer::Mismatch);
-    }
-
-    #[track_caller]
-    pub(super) fn lost(self) {
-        assert_eq!(self.0, ClaimAnswer::Lost);
-    }
-
-    #[track_caller]
-    pub(super) fn unreadable(self) {
-        assert!(matches!(self.0, ClaimAnswer::Unreadable(_)), "expected Unreadable; got {:?}", self.0);
-    }
-}
-
-/// The answer to `begin`, `renew`, `release` or `put_back`.
-#[derive(Debug)]
-pub(super) struct Held(Answer);
-
-impl Held {
-    #[track_caller]
-    pub(super) fn held(self) {
-        assert_eq!(self.0, Answer::Held);
-    }
-
-    #[track_caller]
-    pub(super) fn lost(self) {
-        assert_eq!(self.0, Answer::Lost);
-    }
-}
-
-/// The answer to a completion.
-#[derive(Debug)]
-pub(super) struct Complete(CompleteAnswer);
-
-impl Complete {
-    #[track_caller]
-    pub(super) fn held(self) {
-        assert_eq!(self.0, CompleteAnswer::Held);
-    }
-
-    #[track_caller]
-    pub(super) fn lost(self) {
-        assert_eq!(self.0, CompleteAnswer::Lost(None));
-    }
-
-    #[track_caller]
-    pub(super) fn lost_to(self, record: &Completed) {
-        assert_eq!(self.0, CompleteAnswer::Lost(Some(record.clone())));
-    }
-
-    #[track_caller]
-    pub(super) fn absent(self) {
-        assert_eq!(self.0, CompleteAnswer::Absent);
-    }
 }

@@ -1,20 +1,23 @@
 //! The store inside the process.
 
 mod admin;
+#[cfg(all(test, idempotent_loom))]
+mod loom;
 mod shard;
 mod state;
-#[cfg(test)]
+mod steps;
+mod sync;
+#[cfg(all(test, not(idempotent_loom)))]
 mod tests;
 mod watchers;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use tokio::time::Instant;
 
 use self::shard::Shard;
 use self::state::{Moment, State};
+use self::sync::{Clock, Mutex, MutexGuard};
 use self::watchers::Watchers;
 use super::{
     Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, Release, Reply, Retention, Store, StoreError, Watch,
@@ -25,7 +28,7 @@ use crate::record::{Completed, Recorded};
 use crate::token::Token;
 
 /// A power of two, and more than the threads that a machine usually runs.
-const SHARDS: usize = 64;
+const SHARDS: usize = if cfg!(all(test, idempotent_loom)) { 2 } else { 64 };
 
 /// A store inside the process: for tests, for tools, and for duplicates that only one process can meet.
 ///
@@ -66,7 +69,7 @@ const SHARDS: usize = 64;
 pub struct MemoryStore(Arc<Inner>);
 
 struct Inner {
-    start: Instant,
+    clock: Clock,
     shards: Box<[Part]>,
 }
 
@@ -83,7 +86,7 @@ impl MemoryStore {
         let micros = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
         let first_fence = u64::try_from(micros).unwrap_or_default();
         let part = || Part { records: Mutex::new(Shard::new(first_fence)), watchers: Arc::default() };
-        Self(Arc::new(Inner { start: Instant::now(), shards: (0..SHARDS).map(|_| part()).collect() }))
+        Self(Arc::new(Inner { clock: Clock::start(), shards: (0..SHARDS).map(|_| part()).collect() }))
     }
 
     /// How many records it keeps, those included that have expired and were not removed yet.
@@ -110,7 +113,7 @@ impl MemoryStore {
     }
 
     fn now(&self) -> Moment {
-        Instant::now().saturating_duration_since(self.0.start)
+        self.0.clock.now()
     }
 
     /// Applies one transition under the shard's lock. `now` is read under it too: time never runs backwards for a key.
@@ -122,9 +125,9 @@ impl MemoryStore {
 }
 
 impl Part {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Shard> {
-        // A shard is never left half changed: transitions do not panic, and what they return is moved in whole.
-        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Shard> {
+        // Never left half changed: transitions do not panic, and what they return is moved in whole.
+        sync::lock(&self.records)
     }
 }
 
@@ -146,17 +149,17 @@ impl Store for MemoryStore {
             let mut shard = self.part(key).lock();
             let now = self.now();
             let (owner, fence) = (shard.share_owner(request.owner), shard.next_fence());
-            let claim = state::Claim { request, owner: &owner, fence };
-            shard.apply(now, key, |state| state::claim(state, now, &claim))
+            let claim = steps::Claim { request, owner: &owner, fence };
+            shard.apply(now, key, |state| steps::claim(state, now, &claim))
         })
     }
 
     fn begin<'a>(&'a self, key: &'a Key, token: Token) -> Reply<'a, Answer> {
-        reply(move || self.apply(key, |state, now| state::begin(state, now, token)))
+        reply(move || self.apply(key, |state, now| steps::begin(state, now, token)))
     }
 
     fn renew<'a>(&'a self, key: &'a Key, token: Token) -> Reply<'a, Answer> {
-        reply(move || self.apply(key, |state, now| state::renew(state, now, token)))
+        reply(move || self.apply(key, |state, now| steps::renew(state, now, token)))
     }
 
     fn complete<'a>(
@@ -167,7 +170,7 @@ impl Store for MemoryStore {
         retention: Retention,
     ) -> Reply<'a, CompleteAnswer> {
         reply(move || {
-            let answer = self.apply(key, |state, now| state::complete(state, now, token, result, retention));
+            let answer = self.apply(key, |state, now| steps::complete(state, now, token, result, retention));
             if answer == CompleteAnswer::Held {
                 self.part(key).watchers.wake(key);
             }
@@ -177,7 +180,7 @@ impl Store for MemoryStore {
 
     fn release<'a>(&'a self, key: &'a Key, token: Token, release: Release<'a>, lease: Duration) -> Reply<'a, Answer> {
         reply(move || {
-            let answer = self.apply(key, |state, now| state::release(state, now, token, release, lease));
+            let answer = self.apply(key, |state, now| steps::release(state, now, token, release, lease));
             self.ended(key, answer)
         })
     }
@@ -190,7 +193,7 @@ impl Store for MemoryStore {
         superseded: Option<(&'a Completed, Retention)>,
     ) -> Reply<'a, Answer> {
         reply(move || {
-            let answer = self.apply(key, |state, now| state::put_back(state, now, token, lease, superseded));
+            let answer = self.apply(key, |state, now| steps::put_back(state, now, token, lease, superseded));
             self.ended(key, answer)
         })
     }

@@ -164,6 +164,21 @@ async fn a_renewed_record_is_not_swept_away() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_renewed_record_is_swept_away_in_the_end() {
+    let (store, key) = (MemoryStore::new(), Key::from_text("p:1"));
+    let short = ClaimRequest { retention: Retention::For(2 * LEASE), ..request(A) };
+    now(store.claim(&key, &short)).expect("memory answers");
+    tokio::time::advance(LEASE).await;
+    assert_eq!(now(store.renew(&key, A)).expect("memory answers"), Answer::Held);
+    for at in 0..1000 {
+        // Writes to other keys: first while the record's first retention is over, then its second.
+        tokio::time::advance(Duration::from_secs(1)).await;
+        claim(&store, &Key::from_text(&format!("p:other-{at}")), B);
+    }
+    assert_eq!(store.part(&key).lock().debug_record(&key), "None");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_poison_message_does_not_make_its_record_grow() {
     let (store, key) = (MemoryStore::new(), Key::from_text("p:1"));
     for token in 1..1000 {

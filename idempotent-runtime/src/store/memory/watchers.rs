@@ -1,10 +1,11 @@
 //! Who waits for the end of a run.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 
+use super::sync::{self, Mutex, MutexGuard};
 use crate::key::Key;
 use crate::store::Watch;
 
@@ -42,8 +43,8 @@ impl Watchers {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Watched>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Watched>> {
+        sync::lock(&self.0)
     }
 }
 

@@ -1,0 +1,213 @@
+//! Storm: a thousand orders, each delivered three times in any order to fifty consumers, and each prepared once.
+//!
+//! ```text
+//! cargo run --release --example storm                     # starts its own RabbitMQ and Redis
+//! cargo run --release --example storm -- --kill-every 2s  # and kills consumers in the middle of their work
+//! cargo run --release --example storm -- --json --redis redis://127.0.0.1/ --amqp amqp://guest:guest@127.0.0.1/%2f
+//! ```
+//!
+//! `consumer.rs` has the handler and is what an application would have. The rest judges it: runs are counted by a sink
+//! outside the consumers (`sink.rs`, `ledger.rs`), consumers are processes that are killed at random (`herd.rs`). It
+//! ends with an error when a message is not settled, an order is not completed, two runs of an order overlap, or more
+//! runs were made than orders and interruptions explain.
+
+mod consumer;
+mod herd;
+mod ledger;
+mod sink;
+mod summary;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+use clap::Parser as _;
+use examples::backend::Backend;
+use examples::broker::{Broker, confirmed};
+use examples::duration;
+use indicatif::{ProgressBar, ProgressStyle};
+use lapin::{Connection, ConnectionProperties};
+use rand::seq::SliceRandom as _;
+use tokio::time::sleep;
+use tracing_subscriber::EnvFilter;
+
+use crate::consumer::{OrderMessage, Settings};
+use crate::herd::Herd;
+use crate::ledger::Ledger;
+use crate::sink::Sink;
+use crate::summary::Summary;
+
+/// A storm in which no message is settled for so long is stuck.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Delivers orders several times to many consumers, and counts what happens.
+#[derive(Debug, clap::Parser)]
+#[command(args_conflicts_with_subcommands = true)]
+struct Options {
+    #[command(subcommand)]
+    role: Option<Role>,
+    /// Orders
+    #[arg(long, default_value_t = 1000)]
+    orders: usize,
+    /// Deliveries of each order
+    #[arg(long, default_value_t = 3)]
+    copies: usize,
+    /// Consumers, each with one delivery at a time
+    #[arg(long, default_value_t = 50)]
+    consumers: usize,
+    /// Time that the handler needs
+    #[arg(long, default_value = "50ms", value_parser = duration::parse)]
+    work: Duration,
+    /// Run the consumers as processes and kill one every so often
+    #[arg(long, value_parser = duration::parse)]
+    kill_every: Option<Duration>,
+    /// Give up after this time
+    #[arg(long, default_value = "5m", value_parser = duration::parse)]
+    within: Duration,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// URL of Redis; without it, one is started
+    #[arg(long)]
+    redis: Option<String>,
+    /// URL of RabbitMQ; without it, one is started
+    #[arg(long)]
+    amqp: Option<String>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Role {
+    /// What a process of consumers is started as
+    #[command(name = herd::CONSUME, hide = true)]
+    Consume { settings: String },
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    tracing_subscriber::fmt().with_env_filter(EnvFilter::from_default_env()).with_writer(std::io::stderr).init();
+    if let Some(Role::Consume { settings }) = options.role {
+        return tokio::runtime::Runtime::new()?.block_on(herd::be_a_process(&settings));
+    }
+    ensure!(options.orders > 0 && options.copies > 0 && options.consumers > 0, "nothing to do");
+    let backend = Backend::given_or_own(options.redis.clone(), options.amqp.clone())?;
+    tokio::runtime::Runtime::new()?.block_on(async {
+        tokio::select! {
+            done = storm(&options, &backend) => done,
+            _ = tokio::signal::ctrl_c() => bail!("interrupted"),
+        }
+    })
+}
+
+async fn storm(options: &Options, backend: &Backend) -> Result<()> {
+    let storm = format!("storm-{:08x}", rand::random::<u32>());
+    let connection = Connection::connect(&backend.amqp, ConnectionProperties::default()).await?;
+    let broker = Broker::open(&connection, &storm).await?;
+    publish(&broker, options).await?;
+
+    let sink = Sink::open(Ledger::new(options.orders, options.copies)).await?;
+    let settings = Settings {
+        storm: storm.clone(),
+        amqp: backend.amqp.clone(),
+        redis: backend.redis.clone(),
+        sink: sink.address,
+        consumers: options.consumers,
+        work: options.work,
+    };
+    let started = Instant::now();
+    let mut herd = Herd::start(settings, options.kill_every)?;
+    let watched = watch(&mut herd, &sink, &broker, options.within).await;
+    let seconds = started.elapsed().as_secs_f64();
+    let kills = herd.kills();
+    let ended = match watched {
+        Ok(()) => herd.stop().await.and(left_over(&broker).await),
+        Err(error) => {
+            herd.abort();
+            Err(error)
+        }
+    };
+    let bytes = bytes_per_record(&backend.redis, &storm).await?;
+    broker.delete().await?;
+    broker.close().await?;
+    connection.close(200, "the storm is over".into()).await?;
+
+    let summary = Summary::new(&sink.ledger(), kills, seconds, bytes);
+    if options.json {
+        println!("{}", serde_json::to_string(&summary)?);
+    } else {
+        summary.print_table();
+    }
+    let mut violations = sink.ledger().violations();
+    violations.extend(ended.err().map(|error| format!("{error:#}")));
+    ensure!(violations.is_empty(), "{}", violations.join("; "));
+    Ok(())
+}
+
+/// Publishes all copies of all orders, shuffled.
+async fn publish(broker: &Broker, options: &Options) -> Result<()> {
+    let mut messages: Vec<usize> = (0..options.orders * options.copies).collect();
+    messages.shuffle(&mut rand::rng());
+    let mut publications = Vec::with_capacity(messages.len());
+    for message in messages {
+        let order = OrderMessage { order_id: message / options.copies, message };
+        publications.push(broker.publish(&serde_json::to_vec(&order)?, &format!("m-{message}")).await?);
+    }
+    for publication in publications {
+        confirmed(publication).await?;
+    }
+    Ok(())
+}
+
+/// Watches until all is settled and no copy is left in a queue, or until that can no longer be hoped for.
+async fn watch(herd: &mut Herd, sink: &Sink, broker: &Broker, within: Duration) -> Result<()> {
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} settled, {msg} {elapsed}")?;
+    let published = sink.ledger().published();
+    let bar = ProgressBar::new(u64::try_from(published)?).with_style(style);
+    let (started, mut progress) = (Instant::now(), (0, Instant::now()));
+    loop {
+        sleep(Duration::from_millis(20)).await;
+        herd.tend(sink).await?;
+        let counts = sink.ledger().counts;
+        bar.set_position(u64::try_from(counts.settled)?);
+        bar.set_message(format!("{} runs, {} kills,", counts.runs, herd.kills()));
+        if counts.settled == published && broker.waiting().await? == 0 {
+            bar.finish_and_clear();
+            return Ok(());
+        }
+        if counts.settled > progress.0 {
+            progress = (counts.settled, Instant::now());
+        }
+        ensure!(progress.1.elapsed() < PATIENCE, "stuck: nothing was settled for {PATIENCE:?}");
+        ensure!(started.elapsed() < within, "given up after {within:?}");
+    }
+}
+
+/// What a consumer held comes back once the broker has noticed that it has gone: then all queues must be empty.
+async fn left_over(broker: &Broker) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while broker.consumers().await? > 0 {
+        ensure!(Instant::now() < deadline, "the broker still has consumers");
+        sleep(Duration::from_millis(20)).await;
+    }
+    let waiting = broker.waiting().await?;
+    ensure!(waiting == 0, "{waiting} messages are left in the queues");
+    Ok(())
+}
+
+/// What Redis says that a record takes, on average.
+async fn bytes_per_record(url: &str, storm: &str) -> Result<u64> {
+    let mut redis = redis::Client::open(url)?.get_multiplexed_async_connection().await?;
+    let (mut cursor, mut records, mut bytes) = (0_u64, 0_u64, 0_u64);
+    loop {
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg(format!("*{storm}*")).arg("COUNT").arg(1000);
+        let (next, keys): (u64, Vec<String>) = scan.query_async(&mut redis).await?;
+        for key in keys {
+            let size: u64 = redis::cmd("MEMORY").arg("USAGE").arg(key).query_async(&mut redis).await?;
+            records += 1;
+            bytes += size;
+        }
+        cursor = next;
+        if cursor == 0 {
+            return Ok(bytes.checked_div(records).unwrap_or_default());
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What a storm came to, for people and for programs.
+
+use serde::Serialize;
+
+use crate::ledger::{Counts, Ledger};
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary {
+    published: usize,
+    settled: usize,
+    requeued: usize,
+    runs: usize,
+    interrupted_runs: usize,
+    replayed: usize,
+    busy: usize,
+    orders_completed: usize,
+    wrongly_dropped: usize,
+    overlapping: usize,
+    guard_us_mean: u64,
+    guard_us_p50: u64,
+    guard_us_p99: u64,
+    redis_bytes_per_record: u64,
+    kills: usize,
+    seconds: f64,
+}
+
+impl Summary {
+    pub(crate) fn new(ledger: &Ledger, kills: usize, seconds: f64, redis_bytes_per_record: u64) -> Self {
+        let mut guard_us = ledger.guard_us.clone();
+        guard_us.sort_unstable();
+        let percentile = |percent: usize| {
+            let last = guard_us.len().saturating_sub(1);
+            guard_us.get(last * percent / 100).copied().unwrap_or_default()
+        };
+        let count = u64::try_from(guard_us.len()).unwrap_or(u64::MAX);
+        let counts: Counts = ledger.counts;
+        Self {
+            published: ledger.published(),
+            settled: counts.settled,
+            requeued: counts.requeued,
+            runs: counts.runs,
+            interrupted_runs: counts.interrupted_runs,
+            replayed: counts.replayed,
+            busy: counts.busy,
+            orders_completed: counts.orders_completed,
+            wrongly_dropped: counts.wrongly_dropped,
+            overlapping: counts.overlapping,
+            guard_us_mean: guard_us.iter().sum::<u64>().checked_div(count).unwrap_or_default(),
+            guard_us_p50: percentile(50),
+            guard_us_p99: percentile(99),
+            redis_bytes_per_record,
+            kills,
+            seconds: (seconds * 100.0).round() / 100.0,
+        }
+    }
+
+    pub(crate) fn print_table(&self) {
+        let rows = [
+            ("published", self.published, "every order several times, shuffled"),
+            ("settled", self.settled, "acknowledged after their order was completed"),
+            ("requeued", self.requeued, "sent to wait, and delivered again"),
+            ("runs", self.runs, "of the handler, as the sink outside the consumers saw them"),
+            ("interrupted_runs", self.interrupted_runs, "cut off by a kill, and taken over when their lease lapsed"),
+            ("replayed", self.replayed, "duplicates that got the first one's answer"),
+            ("busy", self.busy, "duplicates that came in the middle of a run"),
+            ("orders_completed", self.orders_completed, ""),
+            ("wrongly_dropped", self.wrongly_dropped, "acknowledged although their order was not completed"),
+            ("overlapping", self.overlapping, "two live runs of one order"),
+            ("kills", self.kills, "with SIGKILL"),
+        ];
+        println!();
+        for (name, count, meaning) in rows {
+            println!("  {name:<22} {count:>7}   {meaning}");
+        }
+        let Self { guard_us_mean: mean, guard_us_p50: p50, guard_us_p99: p99, .. } = self;
+        println!("  {:<22} {mean:>7}   µs a delivery, half below {p50}, 1 in 100 above {p99}", "outside the handler");
+        println!("  {:<22} {:>7}   bytes of Redis", "a record", self.redis_bytes_per_record);
+        println!("  {:<22} {:>7.1}   seconds", "time", self.seconds);
+    }
+}

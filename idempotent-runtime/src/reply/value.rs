@@ -1,0 +1,81 @@
+//! The side of a reply that is a value: whether it is recorded, and what duplicates get.
+
+use erased_serde::{Deserializer, Serialize};
+
+use super::{Recorded, Reply, Skippable, Stored};
+
+/// What the guard may do with the value of a reply. Without bounds: [`value`], [`skipped`] and [`unrecorded`] have
+/// checked them.
+pub struct ValueOps<R> {
+    is_ok: fn(&R) -> bool,
+    recorded: Option<Recorded<R>>,
+    skip: Option<fn() -> R>,
+}
+
+impl<R> ValueOps<R> {
+    /// Whether the handler has succeeded.
+    #[must_use]
+    pub fn is_ok(&self, reply: &R) -> bool {
+        (self.is_ok)(reply)
+    }
+
+    /// The value to be recorded: `None` for an error, and for a handler whose values are not recorded.
+    #[must_use]
+    pub fn encode<'a>(&self, reply: &'a R) -> Option<&'a dyn Serialize> {
+        (self.recorded.as_ref()?.encode)(reply)
+    }
+
+    /// `Ok(value)` from a recorded value: `None` for a handler whose values are not recorded.
+    pub fn decode(&self, from: &mut dyn Deserializer<'_>) -> Option<Result<R, erased_serde::Error>> {
+        Some((self.recorded.as_ref()?.decode)(from))
+    }
+
+    /// `Ok(T::default())`: `None` unless `on_duplicate = skip`.
+    #[must_use]
+    pub fn skip(&self) -> Option<R> {
+        self.skip.map(|skip| skip())
+    }
+}
+
+impl<R> Clone for ValueOps<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for ValueOps<R> {}
+
+/// `on_duplicate = replay`: the value is recorded, and read back for duplicates.
+#[must_use]
+pub fn value<R: Reply>() -> ValueOps<R>
+where
+    R::Value: Stored,
+{
+    ValueOps {
+        is_ok: is_ok::<R>,
+        recorded: Some(Recorded {
+            encode: |reply| reply.as_result().ok().map(|value| value as &dyn Serialize),
+            decode: |from| erased_serde::deserialize(from).map(R::from_value),
+        }),
+        skip: None,
+    }
+}
+
+/// `on_duplicate = skip`: the value is not recorded, duplicates get the default.
+#[must_use]
+pub fn skipped<R: Reply>() -> ValueOps<R>
+where
+    R::Value: Skippable,
+{
+    ValueOps { is_ok: is_ok::<R>, recorded: None, skip: Some(|| R::from_value(R::Value::default())) }
+}
+
+/// `on_duplicate = reject`: the value is not recorded, duplicates get an error.
+#[must_use]
+pub fn unrecorded<R: Reply>() -> ValueOps<R> {
+    ValueOps { is_ok: is_ok::<R>, recorded: None, skip: None }
+}
+
+fn is_ok<R: Reply>(reply: &R) -> bool {
+    reply.as_result().is_ok()
+}

@@ -1,0 +1,99 @@
+//! Administration of the records in Redis.
+
+use std::time::Duration;
+
+use redis::{RedisWrite as _, Value};
+
+use super::RedisStore;
+use super::commands::{PERSISTED, WRONG_TYPE, call, keep, length, unexpected, unreadable_text};
+use super::error::Failure;
+use super::scripts;
+use super::value::{self, Malformed, Put as _, Record, State};
+use crate::admin::{self, Admin, Change, Changed, Inspected};
+use crate::key::Key;
+use crate::store::{Reply, Retention, StoreError};
+use crate::token::Token;
+
+impl Admin for RedisStore {
+    fn inspect<'a>(&'a self, key: &'a Key) -> Reply<'a, Option<Inspected>> {
+        Box::pin(async move {
+            match self.run(&scripts::INSPECT, &call(&scripts::INSPECT, key, 0, 0)).await {
+                Ok(answer) => read(key, &answer),
+                Err(Failure::WrongType) => Err(unreadable(key, WRONG_TYPE)),
+                Err(failure) => Err(failure.into_error()),
+            }
+        })
+    }
+
+    fn change<'a>(&'a self, key: &'a Key, seen: &'a Inspected, change: &'a Change) -> Reply<'a, Changed> {
+        Box::pin(async move {
+            let room = match change {
+                Change::Resolve { result, .. } => length(result),
+                Change::Release { reason } | Change::AllowOneMore { reason } => reason.len(),
+            };
+            let mut command = call(&scripts::CHANGE, key, 7, 256 + room);
+            let (state, mark) = match &seen.state {
+                admin::State::InProgress { begun, given_up: true, .. } => (b"1g ", value::mark(*begun)),
+                admin::State::InProgress { begun, .. } => (b"1p ", value::mark(*begun)),
+                admin::State::Failed { .. } => (b"1f ", ""),
+                admin::State::Completed(_) => (b"1c ", ""),
+            };
+            let mut standing = command.writer_for_next_arg();
+            standing.put(state);
+            standing.put(seen.token.text().as_bytes());
+            drop(standing);
+            command.arg(seen.attempt).arg(mark);
+            // A token that no call has: the claim that stood here can neither renew nor complete.
+            let nobody = Token::random().text();
+            match change {
+                Change::Resolve { result, retention } => {
+                    command.arg("resolve").writer_for_next_arg().put_result(result);
+                    keep(&mut command, *retention);
+                    command.arg("")
+                }
+                Change::Release { reason } => {
+                    command.arg("fail").arg(&**reason).arg(nobody.as_bytes()).arg(seen.attempt)
+                }
+                Change::AllowOneMore { reason } => {
+                    let attempt = seen.attempt.saturating_sub(1);
+                    command.arg("fail").arg(&**reason).arg(nobody.as_bytes()).arg(attempt)
+                }
+            };
+            match self.run(&scripts::CHANGE, &command).await {
+                Ok(Value::Int(1)) => Ok(Changed::Done),
+                Ok(Value::Int(0)) | Err(Failure::WrongType) => Ok(Changed::Moved),
+                Ok(other) => Err(unexpected(&other)),
+                Err(failure) => Err(failure.into_error()),
+            }
+        })
+    }
+}
+
+fn read(key: &Key, answer: &Value) -> Result<Option<Inspected>, StoreError> {
+    let Value::Array(parts) = answer else { return Err(unexpected(answer)) };
+    let (text, left) = match parts.as_slice() {
+        [Value::Nil, _] => return Ok(None),
+        [Value::BulkString(text), Value::Int(left)] => (text, u64::try_from(*left).ok()),
+        _ => return Err(unexpected(answer)),
+    };
+    let Record { token, attempt, owner, fingerprint, state, .. } =
+        Record::read(text).map_err(|malformed| unreadable(key, malformed))?;
+    let left = left.map(Duration::from_millis);
+    let state = match state {
+        State::InProgress { lease, retention, begun, given_up, .. } => {
+            let left = left.ok_or_else(|| unreadable(key, PERSISTED))?;
+            let since_renewal = retention.saturating_sub(left);
+            let remaining = if given_up { Duration::ZERO } else { lease.saturating_sub(since_renewal) };
+            admin::State::InProgress { remaining, lease, begun, given_up }
+        }
+        State::Failed(error) => admin::State::Failed { last_error: error.into() },
+        State::Completed(result) => admin::State::Completed(result),
+    };
+    let owner = if owner == "-" { "" } else { owner };
+    let expires_in = left.map_or(Retention::Forever, Retention::For);
+    Ok(Some(Inspected { token, attempt, owner: owner.into(), fingerprint, state, expires_in }))
+}
+
+fn unreadable(key: &Key, malformed: Malformed) -> StoreError {
+    StoreError::refused(unreadable_text(key, malformed))
+}

@@ -1,0 +1,50 @@
+-- Changes a record by a person's hand, if it still is as it was seen.
+--
+-- KEYS     the record
+-- ARGV     state and token as seen · the attempt as seen · 'begun' or 'claimed' as seen, '' where not in progress ·
+--          'resolve' or 'fail' · the result, or the error · for a resolved record: how long to keep it in ms, '' for
+--          ever; for a failed one: a token that no call has · its attempt
+-- returns  1 done · 0 moved
+local key = KEYS[1]
+local seen, seen_attempt, seen_mark, change, content, extra, attempt = unpack(ARGV)
+
+local record = redis.call('GET', key)
+if not record or string.sub(record, 1, 25) ~= seen then
+  return 0
+end
+local counts, who, body = string.match(record, '^([#^%d]*)(@%S+ %S+ )()', 26)
+if not counts or (string.match(counts, '^#(%d+)') or '1') ~= seen_attempt then
+  return 0
+end
+
+local retention
+if seen_mark ~= '' then
+  local lease, its_retention, mark = string.match(record, '^lease=(%d+)/(%d+) (%l+) ', body)
+  if mark ~= seen_mark then
+    return 0
+  end
+  retention = its_retention
+  -- A person changes nothing of a live run.
+  local left = redis.call('PTTL', key)
+  if left < 0 or (string.sub(record, 2, 2) == 'p' and retention - left < tonumber(lease)) then
+    return 0
+  end
+end
+
+if change == 'resolve' then
+  record = '1c' .. string.sub(record, 3, body - 1) .. content
+  if extra == '' then
+    redis.call('SET', key, record)
+  else
+    redis.call('SET', key, record, 'PX', extra)
+  end
+  return 1
+end
+
+record = '1f ' .. extra .. '#' .. attempt .. (string.match(counts, '%^%d+$') or '') .. who .. 'failed: ' .. content
+if retention then
+  redis.call('SET', key, record, 'PX', retention)
+else
+  redis.call('SET', key, record, 'KEEPTTL')
+end
+return 1

@@ -1,0 +1,266 @@
+//! The commands: what each operation sends, and what it makes of the answer.
+//!
+//! A command is built from bytes in one buffer, without a `String`: most of the client's time goes here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::{Cmd, RedisWrite as _, Value};
+
+use super::RedisStore;
+use super::error::Failure;
+use super::scripts::{self, Script};
+use super::value::{self, Malformed, Put as _, Record, State};
+use crate::key::Key;
+use crate::record::{Completed, Recorded};
+use crate::store::{
+    Acquired, Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Found, OnLapse, Release, Retention, StoreError,
+};
+use crate::token::Token;
+
+/// Bytes of a command besides its key, owner, error and result.
+const ROOM: usize = 176;
+
+impl RedisStore {
+    /// The common claim is one plain command: what answers nothing was absent, and is ours. A completed record is
+    /// judged here, since it does not change any more; all else is decided on the server.
+    pub(super) async fn claim_record(&self, key: &Key, request: &ClaimRequest<'_>) -> Result<ClaimAnswer, StoreError> {
+        if request.fenced {
+            return Box::pin(self.claim_by_script(key, request)).await;
+        }
+        let mut command = Cmd::with_capacity(7, ROOM + key.as_str().len() + request.owner.len());
+        command.arg("SET").arg(key.as_str());
+        command.writer_for_next_arg().put_claim(request);
+        command.arg("NX").arg("PX").arg(value::in_progress_millis(request.retention)).arg("GET");
+        let answer = match self.connections.send(&command).await {
+            Ok(Value::Nil) => Some(ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None })),
+            Ok(Value::BulkString(text)) => judge(key, &text, request),
+            Ok(other) => return Err(unexpected(&other)),
+            Err(Failure::WrongType) => Some(wrong_type(key)),
+            Err(failure) => return Err(failure.into_error()),
+        };
+        match answer {
+            Some(answer) => Ok(answer),
+            None => Box::pin(self.claim_by_script(key, request)).await,
+        }
+    }
+
+    async fn claim_by_script(&self, key: &Key, request: &ClaimRequest<'_>) -> Result<ClaimAnswer, StoreError> {
+        let mut command = call(&scripts::CLAIM, key, 10, ROOM + request.owner.len());
+        command.arg(request.token.text().as_bytes());
+        command.writer_for_next_arg().put_owner(request.owner);
+        command.writer_for_next_arg().put_fingerprint(request.fingerprint);
+        command.arg(value::millis(request.lease)).arg(value::in_progress_millis(request.retention));
+        command.arg(match request.on_lapse {
+            OnLapse::TakeOver => "take-over",
+            OnLapse::Hold => "hold",
+        });
+        command.arg(request.max_attempts.map_or(0, std::num::NonZero::get));
+        match request.supersede {
+            Some(token) => command.arg(token.text().as_bytes()),
+            None => command.arg(""),
+        };
+        command.arg(value::mark(request.begun)).arg(if request.fenced { "fenced" } else { "" });
+        match self.run(&scripts::CLAIM, &command).await {
+            Ok(answer) => read_claim(key, &answer),
+            Err(Failure::WrongType) => Ok(wrong_type(key)),
+            Err(failure) => Err(failure.into_error()),
+        }
+    }
+
+    pub(super) async fn begin_record(&self, key: &Key, token: Token) -> Result<Answer, StoreError> {
+        let mut command = call(&scripts::BEGIN, key, 1, ROOM);
+        held(self.run(&scripts::BEGIN, command.arg(token.text().as_bytes())).await)
+    }
+
+    pub(super) async fn renew_record(&self, key: &Key, token: Token) -> Result<Answer, StoreError> {
+        let mut command = call(&scripts::RENEW, key, 1, ROOM);
+        held(self.run(&scripts::RENEW, command.arg(token.text().as_bytes())).await)
+    }
+
+    pub(super) async fn complete_record(
+        &self,
+        key: &Key,
+        token: Token,
+        result: &Recorded,
+        retention: Retention,
+    ) -> Result<CompleteAnswer, StoreError> {
+        let mut command = call(&scripts::COMPLETE, key, 3, ROOM + length(result));
+        let mut in_progress = command.writer_for_next_arg();
+        in_progress.put(b"1p ");
+        in_progress.put(token.text().as_bytes());
+        drop(in_progress);
+        command.writer_for_next_arg().put_result(result);
+        keep(&mut command, retention);
+        match self.run(&scripts::COMPLETE, &command).await {
+            Ok(Value::Int(1)) => Ok(CompleteAnswer::Held),
+            Ok(Value::Int(0)) => Ok(CompleteAnswer::Absent),
+            Ok(Value::BulkString(text)) => {
+                Ok(CompleteAnswer::Lost(Record::read(&text).ok().and_then(Record::completed)))
+            }
+            Ok(other) => Err(unexpected(&other)),
+            Err(Failure::WrongType) => Ok(CompleteAnswer::Lost(None)),
+            Err(failure) => Err(failure.into_error()),
+        }
+    }
+
+    pub(super) async fn release_record(
+        &self,
+        key: &Key,
+        token: Token,
+        release: Release<'_>,
+        lease: Duration,
+    ) -> Result<Answer, StoreError> {
+        let (how, error) = match release {
+            Release::Failed(error) => ("failed", error),
+            Release::GivenUp => ("given-up", ""),
+        };
+        let mut command = call(&scripts::RELEASE, key, 4, ROOM + error.len());
+        command.arg(token.text().as_bytes()).arg(how).arg(error).arg(value::millis(lease.saturating_mul(2)));
+        held(self.run(&scripts::RELEASE, &command).await)
+    }
+
+    pub(super) async fn put_record_back(
+        &self,
+        key: &Key,
+        token: Token,
+        lease: Duration,
+        superseded: Option<(&Completed, Retention)>,
+    ) -> Result<Answer, StoreError> {
+        let room = ROOM + superseded.map_or(0, |(completed, _)| length(&completed.result));
+        let mut command = call(&scripts::PUT_BACK, key, 4, room);
+        command.arg(token.text().as_bytes()).arg(value::millis(lease.saturating_mul(2)));
+        match superseded {
+            Some((completed, retention)) => {
+                command.writer_for_next_arg().put_result(&completed.result);
+                keep(&mut command, retention);
+            }
+            None => drop(command.arg("").arg("")),
+        }
+        held(self.run(&scripts::PUT_BACK, &command).await)
+    }
+
+    /// Runs a script; loads it first where the server has lost it.
+    pub(super) async fn run(&self, script: &'static Script, command: &Cmd) -> Result<Value, Failure> {
+        match self.connections.send(command).await {
+            Err(Failure::NoScript) => {
+                let mut load = Cmd::with_capacity(3, script.source().len() + 16);
+                load.arg("SCRIPT").arg("LOAD").arg(script.source());
+                Box::pin(async {
+                    self.connections.send(&load).await?;
+                    self.connections.send(command).await
+                })
+                .await
+            }
+            answer => answer,
+        }
+    }
+}
+
+/// The beginning of a script's call on one key.
+pub(super) fn call(script: &Script, key: &Key, arguments: usize, room: usize) -> Cmd {
+    let mut command = Cmd::with_capacity(4 + arguments, room + key.as_str().len());
+    command.arg("EVALSHA").arg(script.hash()).arg("1").arg(key.as_str());
+    command
+}
+
+/// How long to keep a record, `''` for ever.
+pub(super) fn keep(command: &mut Cmd, retention: Retention) {
+    match value::kept(retention) {
+        Some(millis) => command.arg(millis),
+        None => command.arg(""),
+    };
+}
+
+/// Room for a result.
+pub(super) fn length(result: &Recorded) -> usize {
+    match result {
+        Recorded::Value(encoded) | Recorded::Error(encoded) => 16 + encoded.bytes.len(),
+        Recorded::Rejected(summary) => 16 + summary.len(),
+        Recorded::Nothing(_) => 32,
+    }
+}
+
+/// What a record that was found means to a claim; `None` where the server has to decide.
+fn judge(key: &Key, text: &[u8], request: &ClaimRequest<'_>) -> Option<ClaimAnswer> {
+    let record = match Record::read(text) {
+        Ok(record) if matches!(record.state, State::Completed(_)) => record,
+        Ok(_) => return None,
+        Err(malformed) => return Some(unreadable(key, malformed)),
+    };
+    if record.token == request.token {
+        return record.completed().map(ClaimAnswer::Completed);
+    }
+    match request.fingerprint.zip(record.fingerprint).map_or(Some(true), |(ours, its)| ours.matches(its)) {
+        None => Some(incomparable(key)),
+        Some(false) => Some(ClaimAnswer::Mismatch),
+        Some(true) if request.supersede == Some(record.token) => None,
+        Some(true) => record.completed().map(ClaimAnswer::Completed),
+    }
+}
+
+fn read_claim(key: &Key, answer: &Value) -> Result<ClaimAnswer, StoreError> {
+    let Value::Array(parts) = answer else { return Err(unexpected(answer)) };
+    let [Value::BulkString(word), Value::Int(remaining), Value::BulkString(text)] = parts.as_slice() else {
+        return Err(unexpected(answer));
+    };
+    let record = match Record::read(text) {
+        Ok(record) => record,
+        Err(malformed) => return Ok(unreadable(key, malformed)),
+    };
+    let (attempt, owner) = (record.attempt, record.owner);
+    Ok(match (word.as_slice(), &record.state) {
+        (b"acquired", State::InProgress { found, .. }) => {
+            ClaimAnswer::Acquired(Acquired { attempt, found: *found, fence: record.fence })
+        }
+        (b"in-progress", _) => {
+            let remaining = Duration::from_millis(u64::try_from(*remaining).unwrap_or(0));
+            ClaimAnswer::InProgress { remaining, attempt, owner: owner.into() }
+        }
+        (b"abandoned", _) => ClaimAnswer::Abandoned { attempt, owner: owner.into() },
+        (b"exhausted", _) => ClaimAnswer::Exhausted { attempt },
+        (b"mismatch", _) => ClaimAnswer::Mismatch,
+        (b"lost", _) => ClaimAnswer::Lost,
+        (b"completed", State::Completed(_)) => {
+            record.completed().map(ClaimAnswer::Completed).ok_or_else(|| unexpected(answer))?
+        }
+        (b"persisted", _) => unreadable(key, PERSISTED),
+        (b"incomparable", _) => incomparable(key),
+        (b"unreadable", _) => unreadable(key, Malformed("it is malformed")),
+        _ => return Err(unexpected(answer)),
+    })
+}
+
+fn held(answer: Result<Value, Failure>) -> Result<Answer, StoreError> {
+    match answer {
+        Ok(Value::Int(1)) => Ok(Answer::Held),
+        Ok(Value::Int(0)) | Err(Failure::WrongType) => Ok(Answer::Lost),
+        Ok(other) => Err(unexpected(&other)),
+        Err(failure) => Err(failure.into_error()),
+    }
+}
+
+/// When the lease began cannot be told any more.
+pub(super) const PERSISTED: Malformed = Malformed("it is in progress, and somebody removed its expiry (PERSIST)");
+
+pub(super) fn unreadable_text(key: &Key, Malformed(why): Malformed) -> String {
+    format!("the record at `{key}` cannot be read: {why}")
+}
+
+fn unreadable(key: &Key, malformed: Malformed) -> ClaimAnswer {
+    ClaimAnswer::Unreadable(Arc::from(unreadable_text(key, malformed)))
+}
+
+fn incomparable(key: &Key) -> ClaimAnswer {
+    unreadable(key, Malformed("its fingerprint is of another version than the call's"))
+}
+
+pub(super) const WRONG_TYPE: Malformed = Malformed("the key holds another type than a string (WRONGTYPE)");
+
+fn wrong_type(key: &Key) -> ClaimAnswer {
+    unreadable(key, WRONG_TYPE)
+}
+
+pub(super) fn unexpected(answer: &Value) -> StoreError {
+    StoreError::refused(format!("the server gave an answer that makes no sense here: {answer:?}"))
+}

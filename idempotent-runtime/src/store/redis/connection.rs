@@ -1,0 +1,182 @@
+//! The connections: one for each runtime that calls.
+//!
+//! A connection's driver is a task, and a task lives on a runtime: shared across runtimes, the connection would die
+//! with the one that happened to make it, and stand still with the one whose thread a handler blocks. So each runtime
+//! that calls has a connection of its own. A connection that is of no more use is forgotten; the next caller makes
+//! another, once for all who wait.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use redis::aio::{ConnectionLike as _, MultiplexedConnection};
+use redis::{Client, Cmd, Value};
+use tokio::runtime::{Handle, Id};
+use tokio::sync::watch;
+
+use super::error::{Failure, NoAnswer, NotConnected};
+use super::handshake;
+use super::stream::Pulse;
+use crate::store::{StoreError, StoreErrorKind};
+
+/// The pauses before each try of one attempt to connect.
+const PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(25), Duration::from_millis(75)];
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timeouts {
+    /// For an answer.
+    pub(super) response: Duration,
+    /// For a connection, all tries together.
+    pub(super) connect: Duration,
+}
+
+/// One connection, on one runtime.
+pub(super) struct Connection {
+    pub(super) client: MultiplexedConnection,
+    pub(super) pulse: Arc<Pulse>,
+    pub(super) response_timeout: Duration,
+}
+
+impl Connection {
+    async fn send(&self, command: &Cmd) -> Result<Value, Failure> {
+        let waiting = self.pulse.wait();
+        // The boxed form: the client's own future takes a kilobyte, and would make every future around it as large.
+        let answer = self.client.clone().req_packed_command(command).await;
+        drop(waiting);
+        match answer {
+            Ok(Value::ServerError(error)) => Err(Failure::of(error.into())),
+            Ok(value) => Ok(value),
+            Err(_) if self.pulse.stalled() => {
+                let error = StoreError::unavailable(NoAnswer { within: self.response_timeout });
+                Err(Failure::Store { error, reconnect: true })
+            }
+            Err(error) => Err(Failure::of(error)),
+        }
+    }
+}
+
+/// What an attempt to connect came to, for all who wait for it.
+type Attempt = Result<Arc<Connection>, NotConnected>;
+
+/// The table of live connections, and of attempts to make one.
+pub(super) struct Connections {
+    pub(super) client: Client,
+    pub(super) timeouts: Timeouts,
+    live: RwLock<Vec<(Id, Arc<Connection>)>>,
+    attempts: Mutex<Vec<(Id, watch::Receiver<Option<Attempt>>)>>,
+}
+
+impl Connections {
+    pub(super) fn new(client: Client, timeouts: Timeouts) -> Self {
+        Self { client, timeouts, live: RwLock::default(), attempts: Mutex::default() }
+    }
+
+    /// Sends one command on this runtime's connection, which is made if there is none.
+    pub(super) async fn send(self: &Arc<Self>, command: &Cmd) -> Result<Value, Failure> {
+        let connection = self.connection().await?;
+        let answer = connection.send(command).await;
+        if let Err(Failure::Store { reconnect: true, .. }) = answer {
+            self.forget(&connection.pulse);
+        }
+        answer
+    }
+
+    /// This runtime's connection.
+    pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, StoreError> {
+        let attempt = {
+            let runtime = Handle::try_current().map_err(StoreError::refused)?;
+            match self.live(runtime.id()) {
+                Some(connection) => return Ok(connection),
+                None => self.attempt(&runtime),
+            }
+        };
+        Box::pin(self.outcome(attempt)).await
+    }
+
+    fn live(&self, runtime: Id) -> Option<Arc<Connection>> {
+        let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        live.iter().find(|(id, _)| *id == runtime).map(|(_, connection)| Arc::clone(connection))
+    }
+
+    /// Takes a connection off the table. Who still waits for an answer on it gets one, if one comes.
+    pub(super) fn forget(&self, pulse: &Arc<Pulse>) {
+        self.live
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|(_, connection)| !Arc::ptr_eq(&connection.pulse, pulse));
+    }
+
+    /// The running attempt of this runtime, or a new one. It is a task of its own: it goes on for the others when a
+    /// caller goes away.
+    fn attempt(self: &Arc<Self>, runtime: &Handle) -> watch::Receiver<Option<Attempt>> {
+        let id = runtime.id();
+        let mut attempts = self.attempts();
+        if let Some((_, attempt)) = attempts.iter().find(|(of, _)| *of == id) {
+            return attempt.clone();
+        }
+        let (tell, told) = watch::channel(None);
+        attempts.push((id, told.clone()));
+        let ended = AttemptEnded { connections: Arc::clone(self), runtime: id };
+        runtime.spawn(async move {
+            let outcome = ended.connections.connect(id).await;
+            drop(ended);
+            tell.send_replace(Some(outcome));
+        });
+        told
+    }
+
+    async fn outcome(&self, mut attempt: watch::Receiver<Option<Attempt>>) -> Result<Arc<Connection>, StoreError> {
+        match attempt.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(Ok(connection))) => Ok(Arc::clone(connection)),
+            Ok(Some(Err(error))) => Err(error.clone().into_error()),
+            Ok(None) | Err(_) => Err(StoreError::unavailable("the runtime that was connecting has ended")),
+        }
+    }
+
+    async fn connect(self: &Arc<Self>, runtime: Id) -> Attempt {
+        // Another attempt may have ended between this caller's look at the table and its own attempt.
+        if let Some(connection) = self.live(runtime) {
+            return Ok(connection);
+        }
+        let connected = tokio::time::timeout(self.timeouts.connect, self.try_connect()).await;
+        let connection = connected
+            .unwrap_or_else(|_| Err(StoreError::unavailable(NoAnswer { within: self.timeouts.connect })))
+            .map_err(|error| NotConnected::new(self.client.get_connection_info().addr().to_string().into(), error))?;
+        let connection = Arc::new(connection);
+        let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
+        live.retain(|(id, _)| *id != runtime);
+        // The driver says that it has ended before it looks for its entry: so none is left behind.
+        if !connection.pulse.ended() {
+            live.push((runtime, Arc::clone(&connection)));
+        }
+        Ok(connection)
+    }
+
+    async fn try_connect(self: &Arc<Self>) -> Result<Connection, StoreError> {
+        let mut last = None;
+        for pause in PAUSES {
+            tokio::time::sleep(pause).await;
+            match handshake::open(self).await {
+                Err(error) if error.kind() == StoreErrorKind::Unavailable => last = Some(error),
+                settled => return settled,
+            }
+        }
+        Err(last.unwrap_or_else(|| StoreError::unavailable("no try was made")))
+    }
+
+    fn attempts(&self) -> MutexGuard<'_, Vec<(Id, watch::Receiver<Option<Attempt>>)>> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends an attempt, also when its runtime ends first.
+struct AttemptEnded {
+    connections: Arc<Connections>,
+    runtime: Id,
+}
+
+impl Drop for AttemptEnded {
+    fn drop(&mut self) {
+        self.connections.attempts().retain(|(id, _)| *id != self.runtime);
+    }
+}

@@ -1,0 +1,167 @@
+//! What the client's errors mean to the store.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::{ErrorKind, RedisError};
+
+use crate::store::{StoreError, StoreErrorKind};
+
+/// Why a command has no answer that the store can use.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The key holds something that is no string.
+    WrongType,
+    /// The server does not know the script.
+    NoScript,
+    /// The store cannot answer.
+    Store {
+        error: StoreError,
+        /// Whether the connection is of no more use: lost, to a demoted primary, or no longer authenticated.
+        reconnect: bool,
+    },
+}
+
+impl Failure {
+    pub(super) fn of(error: RedisError) -> Self {
+        let (passing, reconnect) = match error.code() {
+            Some("WRONGTYPE") => return Self::WrongType,
+            Some("NOSCRIPT") => return Self::NoScript,
+            // A demoted primary; a password that was changed: the connection would answer this for good.
+            Some("READONLY" | "NOAUTH") => (true, true),
+            // Starting, failing over, busy with a script, out of memory, or unable to save: all of it passes.
+            Some(
+                "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "BUSY" | "OOM" | "MISCONF" | "NOREPLICAS"
+                | "UNBLOCKED",
+            ) => (true, false),
+            Some("ERR") if error.detail().is_some_and(|detail| detail.starts_with("max number of clients")) => {
+                (true, true)
+            }
+            Some(_) => (false, false),
+            None => match error.kind() {
+                ErrorKind::Io => (true, true),
+                // What was read is no answer: whatever follows on this connection belongs to nobody.
+                ErrorKind::Parse => (false, true),
+                _ => (false, false),
+            },
+        };
+        let error = if passing { StoreError::unavailable(error) } else { StoreError::refused(error) };
+        Self::Store { error, reconnect }
+    }
+
+    /// The error of an operation that expected neither a wrong type nor a missing script.
+    pub(super) fn into_error(self) -> StoreError {
+        match self {
+            Self::WrongType => StoreError::refused("the key holds another type than a record"),
+            Self::NoScript => StoreError::unavailable("the server forgot a script that had just been loaded"),
+            Self::Store { error, .. } => error,
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store { error, reconnect: false }
+    }
+}
+
+/// The server was silent for too long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NoAnswer {
+    pub(super) within: Duration,
+}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no answer within {:?}", self.within)
+    }
+}
+
+impl StdError for NoAnswer {}
+
+/// One failed attempt to connect, for every caller that waited for it.
+#[derive(Clone, Debug)]
+pub(super) struct NotConnected {
+    address: Arc<str>,
+    error: Arc<StoreError>,
+}
+
+impl NotConnected {
+    pub(super) fn new(address: Arc<str>, error: StoreError) -> Self {
+        Self { address, error: Arc::new(error) }
+    }
+
+    pub(super) fn into_error(self) -> StoreError {
+        match self.error.kind() {
+            StoreErrorKind::Unavailable => StoreError::unavailable(self),
+            StoreErrorKind::Refused => StoreError::refused(self),
+        }
+    }
+}
+
+impl fmt::Display for NotConnected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot connect to {}", self.address)
+    }
+}
+
+impl StdError for NotConnected {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.error.source()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::{ServerErrorKind, Value};
+
+    use super::*;
+
+    fn kind(error: RedisError) -> (StoreErrorKind, bool) {
+        match Failure::of(error) {
+            Failure::Store { error, reconnect } => (error.kind(), reconnect),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn server(line: &str) -> RedisError {
+        match redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).expect("a well-formed line") {
+            Value::ServerError(error) => error.into(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_passes_is_unavailable_and_the_rest_refused() {
+        use StoreErrorKind::{Refused, Unavailable};
+        for (line, expected) in [
+            ("READONLY You can't write against a read only replica.", (Unavailable, true)),
+            ("NOAUTH Authentication required.", (Unavailable, true)),
+            ("LOADING Redis is loading the dataset in memory", (Unavailable, false)),
+            ("MASTERDOWN Link with MASTER is down", (Unavailable, false)),
+            ("OOM command not allowed when used memory > 'maxmemory'.", (Unavailable, false)),
+            ("MISCONF Redis is configured to save RDB snapshots", (Unavailable, false)),
+            ("BUSY Redis is busy running a script.", (Unavailable, false)),
+            ("ERR max number of clients reached", (Unavailable, true)),
+            ("ERR unknown command 'SET'", (Refused, false)),
+            ("WRONGPASS invalid username-password pair or user is disabled.", (Refused, false)),
+            ("NOPERM this user has no permissions to run the 'evalsha' command", (Refused, false)),
+            ("MOVED 3999 127.0.0.1:6381", (Refused, false)),
+        ] {
+            assert_eq!(kind(server(line)), expected, "{line}");
+        }
+        assert_eq!(kind(std::io::Error::from(std::io::ErrorKind::ConnectionReset).into()), (Unavailable, true));
+        assert_eq!(kind((ErrorKind::Parse, "nonsense").into()), (Refused, true));
+    }
+
+    #[test]
+    fn the_servers_own_words_are_readable_in_the_error() {
+        let Failure::Store { error, .. } = Failure::of(server("NOPERM this user has no permissions")) else {
+            panic!("a refusal");
+        };
+        assert!(error.to_string().contains("this user has no permissions"), "{error}");
+        let _ = ServerErrorKind::NoPerm;
+    }
+}

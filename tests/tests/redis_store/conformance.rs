@@ -1,0 +1,72 @@
+//! The conformance suite on each Redis and Valkey that is installed.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use idempotent_runtime::conformance::{CASES, Harness, When, run};
+use idempotent_runtime::store::RedisStore;
+use idempotent_runtime::{Key, Store};
+use servers::{Redis, RedisBinary};
+
+/// Cases that wait at the same time: a server really waits, so one after the other they would take minutes.
+const LANES: usize = 16;
+
+struct OnRedis<'a> {
+    store: Arc<RedisStore>,
+    server: &'a Redis,
+}
+
+impl Harness for OnRedis<'_> {
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store) as Arc<dyn Store>
+    }
+
+    fn tick(&self) -> Duration {
+        Duration::from_millis(150)
+    }
+
+    fn pass(&self, time: Duration) -> When<'_, ()> {
+        Box::pin(tokio::time::sleep(time))
+    }
+
+    fn spoil<'a>(&'a self, key: &'a Key) -> When<'a, bool> {
+        Box::pin(async move {
+            self.server.cli(&["SET", key.as_str(), "somebody else's", "PX", "60000"]).expect("the server answers");
+            true
+        })
+    }
+}
+
+fn every_case_holds(binary: RedisBinary) {
+    let Some(server) = servers::needed(Redis::start(binary)) else { return };
+    let harness = async || {
+        let store = RedisStore::connect(&server.url()).await.expect("the server was started for this");
+        OnRedis { store: Arc::new(store), server: &server }
+    };
+    let lane = |lane: usize| {
+        let cases = CASES.iter().skip(lane).step_by(LANES);
+        cases.filter(|case| catch_unwind(AssertUnwindSafe(|| run(case.name, harness))).is_err()).collect::<Vec<_>>()
+    };
+    let failed: Vec<_> = thread::scope(|scope| {
+        let lanes: Vec<_> = (0..LANES).map(|at| scope.spawn(move || lane(at))).collect();
+        lanes.into_iter().flat_map(|lane| lane.join().expect("panics are caught")).collect()
+    });
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+#[test]
+fn on_redis_7_0() {
+    every_case_holds(RedisBinary::System);
+}
+
+#[test]
+fn on_redis_8_2() {
+    every_case_holds(RedisBinary::Redis8_2);
+}
+
+#[test]
+fn on_valkey_9_1() {
+    every_case_holds(RedisBinary::Valkey9_1);
+}
