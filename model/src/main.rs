@@ -23,7 +23,7 @@ struct Options {
     /// Only settings whose name contains this.
     #[arg(long)]
     only: Option<String>,
-    /// With fewer faults: nothing that was heard is repeated, and no record expires.
+    /// With fewer faults: no message is lost, late or repeated, no call is dropped, and no record expires.
     #[arg(long)]
     narrow: bool,
     /// Leaves a rule out and prints the shortest counterexample; `all` for every rule in turn, `list` for their names.

@@ -85,10 +85,11 @@ pub fn troubles(calls: usize) -> Vec<Named> {
     all
 }
 
-/// With fewer faults, for more calls: crashes, lost answers and lapses; no repetition of what was heard, no expiry.
+/// With fewer faults, for more calls: crashes, failures, suspensions and lapses; every message is applied, no more
+/// than once after it is answered, and no call is dropped.
 #[must_use]
 pub fn narrow(named: Named) -> Named {
-    let narrow = |faults: &mut Faults| (faults.repeat, faults.expire) = (false, false);
+    let narrow = |faults: &mut Faults| (faults.stray, faults.drop, faults.expire) = (false, false, false);
     Named { setting: named.setting.with(narrow), ..named }
 }
 
