@@ -1,13 +1,20 @@
 #[idempotent(
     prefix = "order:consume",
     keys = [&message.order_id, order_key(&message)],
-    ttl = 1h30m,
+    ttl = forever,
     lease = 1500ms,
+    timeout = 1h30m,
     fingerprint = [message.amount, message.currency],
     on_duplicate = skip,
-    on_busy = reject,
-    on_error = release,
+    on_busy = wait(5s),
+    on_error = record,
+    on_crash = hold,
     on_outage = run,
+    on_lost = finish,
+    max_attempts = 5,
+    existing = self.find(&message.order_id),
+    verify = self.has(&message.order_id),
+    fenced,
     via = self.idempotency,
     map_err = OrderError::from_idempotency,
     crate = crate::reexported::runtime,
@@ -25,23 +32,36 @@ async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
                         "order:consume",
                         &["&message.order_id", "order_key(&message)"],
                     )
-                    .ttl(::core::time::Duration::from_mins(90))
+                    .forever()
                     .lease(::core::time::Duration::from_millis(1_500))
+                    .timeout(::core::time::Duration::from_mins(90))
                     .on_duplicate(
                         crate::reexported::runtime::__private::OnDuplicate::Skip,
                     )
+                    .on_crash(crate::reexported::runtime::__private::OnCrash::Hold)
                     .on_outage(crate::reexported::runtime::__private::OnOutage::Run)
+                    .on_lost(crate::reexported::runtime::__private::OnLost::Finish)
+                    .on_busy(
+                        crate::reexported::runtime::__private::OnBusy::Wait(
+                            ::core::time::Duration::from_secs(5),
+                        ),
+                    )
+                    .max_attempts(5)
+                    .fenced()
+                    .verify()
+                    .existing()
             },
             &(self.idempotency),
             &[&(&message.order_id), &(order_key(&message))],
             crate::reexported::runtime::__private::skipped(),
-            crate::reexported::runtime::__private::Errors::<
-                Result<Receipt, OrderError>,
-            >::by(|error| crate::reexported::runtime::__private::map_err(
+            crate::reexported::runtime::__private::recorded(
+                crate::reexported::runtime::__private::Errors::<
+                    Result<Receipt, OrderError>,
+                >::by(|error| crate::reexported::runtime::__private::map_err(
                     error,
                     OrderError::from_idempotency,
-                ))
-                .with_text(),
+                )),
+            ),
         )
         .fingerprint(&[&(message.amount), &(message.currency)]);
     call.run(async move {
@@ -49,6 +69,20 @@ async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
                 return crate::reexported::runtime::__private::never::<
                     Result<Receipt, OrderError>,
                 >();
+            }
+            if let ::core::option::Option::Some(reply) = crate::reexported::runtime::__private::Ask::<
+                Result<Receipt, OrderError>,
+            >::verify(self.has(&message.order_id))
+                .await
+            {
+                return reply;
+            }
+            if let ::core::option::Option::Some(reply) = crate::reexported::runtime::__private::Ask::<
+                Result<Receipt, OrderError>,
+            >::existing(self.find(&message.order_id))
+                .await
+            {
+                return reply;
             }
             self.kitchen.prepare(&message).await
         })
