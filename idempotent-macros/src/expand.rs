@@ -77,7 +77,9 @@ fn guarded(plan: &Plan) -> TokenStream {
         },
     );
 
+    let import = import(plan);
     quote_spanned! {mixed=>
+        #import
         let call = #private::call(#description, #via, &[#(#keys),*], #value, #errors) #(#builders)*;
         call.run(async move #block).await
     }
@@ -133,25 +135,31 @@ fn question(plan: &Plan, Given { name, value }: &Given) -> TokenStream {
     }
 }
 
+/// The private module, where expanded code finds all it needs.
 fn private(plan: &Plan) -> TokenStream {
-    let mixed = Span::mixed_site();
-    plan.runtime.as_ref().map_or_else(
-        || quote_spanned!(mixed=> ::idempotent_runtime::__private),
-        |path| quote_spanned!(mixed=> #path::__private),
-    )
+    private_at(plan, Span::mixed_site())
 }
 
 /// The path to `name` in the private module as if the user had written it at `place`.
 fn path_at(plan: &Plan, name: &Ident, place: Span) -> TokenStream {
-    let Some(path) = &plan.runtime else {
-        return quote_spanned!(place=> ::idempotent_runtime::__private::#name);
-    };
-    // Where it stands changes, not how it resolves: `crate = $crate` keeps its meaning.
-    let path = path.to_token_stream().into_iter().map(|mut token| {
-        token.set_span(token.span().located_at(place));
-        token
-    });
-    quote_spanned!(place=> #(#path)*::__private::#name)
+    let private = private_at(plan, place);
+    quote_spanned!(place=> #private::#name)
+}
+
+fn private_at(plan: &Plan, place: Span) -> TokenStream {
+    if plan.runtime.is_some() {
+        quote_spanned!(place=> __idempotent)
+    } else {
+        quote_spanned!(place=> ::idempotent_runtime::__private)
+    }
+}
+
+/// `use my_crate::runtime::__private as __idempotent;`: where the path is wrong, that is reported once.
+fn import(plan: &Plan) -> Option<TokenStream> {
+    let path = plan.runtime.as_ref()?;
+    let (_, last) = ends(path);
+    let private = quote_spanned!(Span::mixed_site().located_at(last)=> ::__private as __idempotent);
+    Some(quote_spanned!(Span::mixed_site()=> use #path #private;))
 }
 
 /// A call of `name(argument)` in the private module as if the user had written it at `place`: rustc's message then

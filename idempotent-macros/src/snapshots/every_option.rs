@@ -26,25 +26,22 @@ async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
 // ---- expands to ----
 
 async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
-    let call = crate::reexported::runtime::__private::call(
+    use crate::reexported::runtime::__private as __idempotent;
+    let call = __idempotent::call(
             const {
-                &crate::reexported::runtime::__private::Handler::new(
+                &__idempotent::Handler::new(
                         "order:consume",
                         &["&message.order_id", "order_key(&message)"],
                     )
                     .forever()
                     .lease(::core::time::Duration::from_millis(1_500))
                     .timeout(::core::time::Duration::from_mins(90))
-                    .on_duplicate(
-                        crate::reexported::runtime::__private::OnDuplicate::Skip,
-                    )
-                    .on_crash(crate::reexported::runtime::__private::OnCrash::Hold)
-                    .on_outage(crate::reexported::runtime::__private::OnOutage::Run)
-                    .on_lost(crate::reexported::runtime::__private::OnLost::Finish)
+                    .on_duplicate(__idempotent::OnDuplicate::Skip)
+                    .on_crash(__idempotent::OnCrash::Hold)
+                    .on_outage(__idempotent::OnOutage::Run)
+                    .on_lost(__idempotent::OnLost::Finish)
                     .on_busy(
-                        crate::reexported::runtime::__private::OnBusy::Wait(
-                            ::core::time::Duration::from_secs(5),
-                        ),
+                        __idempotent::OnBusy::Wait(::core::time::Duration::from_secs(5)),
                     )
                     .max_attempts(5)
                     .fenced()
@@ -53,31 +50,26 @@ async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
             },
             &(self.idempotency),
             &[&(&message.order_id), &(order_key(&message))],
-            crate::reexported::runtime::__private::skipped(),
-            crate::reexported::runtime::__private::recorded(
-                crate::reexported::runtime::__private::Errors::<
+            __idempotent::skipped(),
+            __idempotent::recorded(
+                __idempotent::Errors::<
                     Result<Receipt, OrderError>,
-                >::by(|error| crate::reexported::runtime::__private::map_err(
-                    error,
-                    OrderError::from_idempotency,
-                )),
+                >::by(|error| __idempotent::map_err(error, OrderError::from_idempotency)),
             ),
         )
         .fingerprint(&[&(message.amount), &(message.currency)]);
     call.run(async move {
             if false {
-                return crate::reexported::runtime::__private::never::<
-                    Result<Receipt, OrderError>,
-                >();
+                return __idempotent::never::<Result<Receipt, OrderError>>();
             }
-            if let ::core::option::Option::Some(reply) = crate::reexported::runtime::__private::Ask::<
+            if let ::core::option::Option::Some(reply) = __idempotent::Ask::<
                 Result<Receipt, OrderError>,
             >::verify(self.has(&message.order_id))
                 .await
             {
                 return reply;
             }
-            if let ::core::option::Option::Some(reply) = crate::reexported::runtime::__private::Ask::<
+            if let ::core::option::Option::Some(reply) = __idempotent::Ask::<
                 Result<Receipt, OrderError>,
             >::existing(self.find(&message.order_id))
                 .await
