@@ -110,3 +110,9 @@ pub(crate) async fn until(what: &str, mut done: impl FnMut() -> bool) {
 pub(crate) fn text(server: &Redis, key: &Key) -> Option<String> {
     server.cli(&["GET", key.as_str()]).expect("the server answers").text().map(str::to_owned)
 }
+
+/// Connections of clients, without the one that asks.
+pub(crate) fn clients(server: &Redis) -> usize {
+    let clients = server.cli(&["CLIENT", "LIST", "TYPE", "normal"]).expect("the server answers");
+    clients.text().unwrap_or_default().lines().count() - 1
+}
