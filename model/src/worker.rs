@@ -93,6 +93,7 @@ pub enum Heard {
 }
 
 /// What a call has done.
+#[expect(clippy::struct_excessive_bools, reason = "facts, each so or not")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Past {
     /// Its body was polled, since the last end of a ttl.
@@ -211,9 +212,8 @@ impl Worker {
             (Message::Claim | Message::Supersede, Answer::Completed(record)) => self.heard = Some(Heard::Done(record)),
             (Message::Claim | Message::Supersede, Answer::InProgress { .. }) if policy.waits => {}
             (Message::Claim | Message::Supersede, Answer::MayBeTaken) => self.heard = Some(Heard::MayBeTaken),
-            (Message::Begin, Answer::Held) => self.heard = Some(Heard::Held),
+            (Message::Begin | Message::Renew, Answer::Held) => self.heard = Some(Heard::Held),
             (Message::Begin, _) => self.put_back(),
-            (Message::Renew, Answer::Held) => self.heard = Some(Heard::Held),
             (Message::Complete, Answer::Absent) if !self.past.ttl_over || setting.lacks(Rule::RewriteWithinTtl) => {
                 self.phase = Phase::ClaimingAnew;
                 self.sent.send(Message::ClaimAnew);
