@@ -26,6 +26,8 @@ pub(crate) enum Value {
     Several(Vec<Expr>),
     /// The name alone.
     Absent,
+    /// The name and `=`, and no value.
+    Empty,
     /// Reported already: the option is there, so it must not be reported as missing too.
     Unreadable,
 }
@@ -110,7 +112,7 @@ fn value(input: ParseStream<'_>, name: &Ident) -> syn::Result<Value> {
     }
     input.parse::<Token![=]>()?;
     if input.is_empty() || input.peek(Token![,]) {
-        return Ok(Value::Absent);
+        return Ok(Value::Empty);
     }
     input.parse().map(Value::Given)
 }

@@ -5,15 +5,16 @@
 //! tokens too: rustc draws its caret from a node's first token to its last, so these get the first and the last span of
 //! what is meant.
 
-use proc_macro2::{Group, Ident, Literal, Span, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::{Expr, LitStr};
+use syn::Expr;
 
-use crate::duration::{grouped, in_largest_unit};
+use crate::choice::{OnDuplicate, OnError};
+use crate::description::description;
+use crate::function::Function;
 use crate::options::Given;
-use crate::plan::{Function, OnDuplicate, OnOutage, Plan};
+use crate::plan::Plan;
 use crate::signature::{self, Around};
-use crate::text::text;
 use crate::time::Time;
 
 // Input:
@@ -49,7 +50,7 @@ fn guarded(plan: &Plan) -> TokenStream {
     let private = private(plan);
     let Function { guarded, braces, reply, .. } = &plan.function;
 
-    let description = description(plan);
+    let description = description(plan, &private);
     let via = plan.via.as_ref().map_or_else(|| quote_spanned!(mixed=> &#private::Ambient), borrowed);
     let keys = plan.keys.iter().map(borrowed);
     let (value, errors) = (value(plan), errors(plan));
@@ -58,49 +59,29 @@ fn guarded(plan: &Plan) -> TokenStream {
             let parts = plan.fingerprint.iter().map(borrowed);
             quote_spanned!(mixed=> .fingerprint(&[#(#parts),*]))
         }),
-        per_call(Some(&plan.ttl)),
+        per_call(plan.ttl.duration()),
         per_call(plan.lease.as_ref()),
+        per_call(plan.timeout.as_ref()),
+        per_call(plan.on_busy.patience()),
     ];
     let builders = builders.iter().flatten();
+    let questions = [&plan.verify, &plan.existing].into_iter().flatten().map(|given| question(plan, given));
     let block = braced(
         braces,
         quote_spanned! {mixed=>
             if false {
                 return #private::never::<#reply>();
             }
+            #(#questions)*
             #guarded
         },
     );
 
+    let import = import(plan);
     quote_spanned! {mixed=>
+        #import
         let call = #private::call(#description, #via, &[#(#keys),*], #value, #errors) #(#builders)*;
         call.run(async move #block).await
-    }
-}
-
-/// The handler as a constant: what is written down, where it is not the default. An inline `const` can name `Self`; a
-/// `static` cannot.
-fn description(plan: &Plan) -> TokenStream {
-    let mixed = Span::mixed_site();
-    let private = private(plan);
-    let prefix = &plan.prefix;
-    let names = plan.keys.iter().map(|key| LitStr::new(&text(key), mixed));
-    let settings = [
-        fixed("ttl", Some(&plan.ttl)),
-        fixed("lease", plan.lease.as_ref()),
-        match plan.on_duplicate {
-            OnDuplicate::Replay => None,
-            OnDuplicate::Skip => Some(quote_spanned!(mixed=> .on_duplicate(#private::OnDuplicate::Skip))),
-            OnDuplicate::Reject => Some(quote_spanned!(mixed=> .on_duplicate(#private::OnDuplicate::Reject))),
-        },
-        match plan.on_outage {
-            OnOutage::Reject => None,
-            OnOutage::Run => Some(quote_spanned!(mixed=> .on_outage(#private::OnOutage::Run))),
-        },
-    ];
-    let settings = settings.iter().flatten();
-    quote_spanned! {mixed=>
-        const { &#private::Handler::new(#prefix, &[#(#names),*]) #(#settings)* }
     }
 }
 
@@ -109,13 +90,13 @@ fn value(plan: &Plan) -> TokenStream {
     let reply = &plan.function.reply;
     let (value, _) = signature::sides(reply);
     match plan.on_duplicate {
-        OnDuplicate::Replay => located(plan, "value", value),
-        OnDuplicate::Skip => located(plan, "skipped", value),
-        OnDuplicate::Reject => located(plan, "unrecorded", reply),
+        OnDuplicate::Replay => located(plan, "value", value, None),
+        OnDuplicate::Skip => located(plan, "skipped", value, None),
+        OnDuplicate::Reject => located(plan, "unrecorded", reply, None),
     }
 }
 
-/// How the runtime's errors become the function's: rustc checks `E` here.
+/// How the runtime's errors become the function's, and how its own are settled: rustc checks `E` here.
 fn errors(plan: &Plan) -> TokenStream {
     let mixed = Span::mixed_site();
     let reply = &plan.function.reply;
@@ -129,46 +110,64 @@ fn errors(plan: &Plan) -> TokenStream {
             quote_spanned!(mixed=> #errors::<#reply>::by(|error| #map_err(error, #value)))
         }
     };
-    quote_spanned!(mixed=> #errors.with_text())
+    match &plan.on_error {
+        OnError::Release => quote_spanned!(mixed=> #errors.with_text()),
+        OnError::Record => located(plan, "recorded", place, Some(&errors)),
+        OnError::Judge(Given { name, value }) => {
+            let judge = path_at(plan, &Ident::new("judge", name.span()), name.span());
+            quote_spanned!(mixed=> #errors.with_text().judged(|reply| #judge(reply, #value)))
+        }
+    }
 }
 
+/// `if let Some(reply) = Ask::<R>::existing(expression).await { return reply; }`, in front of the body: rustc checks the
+/// expression's type under the expression.
+fn question(plan: &Plan, Given { name, value }: &Given) -> TokenStream {
+    let reply = &plan.function.reply;
+    let (first, last) = ends(value);
+    let ask = path_at(plan, &Ident::new("Ask", first), first);
+    let name = Ident::new(&name.to_string(), last);
+    let ask = quote_spanned!(last=> #ask::<#reply>::#name(#value));
+    quote_spanned! {Span::mixed_site()=>
+        if let ::core::option::Option::Some(reply) = #ask.await {
+            return reply;
+        }
+    }
+}
+
+/// The private module, where expanded code finds all it needs.
 fn private(plan: &Plan) -> TokenStream {
-    let mixed = Span::mixed_site();
-    plan.runtime.as_ref().map_or_else(
-        || quote_spanned!(mixed=> ::idempotent_runtime::__private),
-        |path| quote_spanned!(mixed=> #path::__private),
-    )
+    private_at(plan, Span::mixed_site())
 }
 
 /// The path to `name` in the private module as if the user had written it at `place`.
 fn path_at(plan: &Plan, name: &Ident, place: Span) -> TokenStream {
-    let Some(path) = &plan.runtime else {
-        return quote_spanned!(place=> ::idempotent_runtime::__private::#name);
-    };
-    // Where it stands changes, not how it resolves: `crate = $crate` keeps its meaning.
-    let path = path.to_token_stream().into_iter().map(|mut token| {
-        token.set_span(token.span().located_at(place));
-        token
-    });
-    quote_spanned!(place=> #(#path)*::__private::#name)
+    let private = private_at(plan, place);
+    quote_spanned!(place=> #private::#name)
 }
 
-/// A call of `name()` in the private module as if the user had written it at `place`: rustc's message then speaks of
-/// nothing else.
-fn located(plan: &Plan, name: &str, place: &impl ToTokens) -> TokenStream {
+fn private_at(plan: &Plan, place: Span) -> TokenStream {
+    if plan.runtime.is_some() {
+        quote_spanned!(place=> __idempotent)
+    } else {
+        quote_spanned!(place=> ::idempotent_runtime::__private)
+    }
+}
+
+/// `use my_crate::runtime::__private as __idempotent;`: where the path is wrong, that is reported once.
+fn import(plan: &Plan) -> Option<TokenStream> {
+    let path = plan.runtime.as_ref()?;
+    let (_, last) = ends(path);
+    let private = quote_spanned!(Span::mixed_site().located_at(last)=> ::__private as __idempotent);
+    Some(quote_spanned!(Span::mixed_site()=> use #path #private;))
+}
+
+/// A call of `name(argument)` in the private module as if the user had written it at `place`: rustc's message then
+/// speaks of nothing else.
+fn located(plan: &Plan, name: &str, place: &impl ToTokens, argument: Option<&TokenStream>) -> TokenStream {
     let (first, last) = ends(place);
     let path = path_at(plan, &Ident::new(name, last), first);
-    quote_spanned!(last=> #path())
-}
-
-/// `.ttl(Duration::from_hours(24))`, in the constant.
-fn fixed(option: &str, time: Option<&Time>) -> Option<TokenStream> {
-    let Some(Time::Fixed(duration)) = time else { return None };
-    let mixed = Span::mixed_site();
-    let (function, number) = in_largest_unit(*duration);
-    let (option, function) = (Ident::new(option, mixed), Ident::new(function, mixed));
-    let number = grouped(number).parse::<Literal>().expect("digits and underscores are a literal");
-    Some(quote_spanned!(mixed=> .#option(::core::time::Duration::#function(#number))))
+    quote_spanned!(last=> #path(#argument))
 }
 
 /// `.ttl(self.ttl)`, of the call: the user's own word for the option is the method's name, so that a wrong type is

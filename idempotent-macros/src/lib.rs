@@ -9,14 +9,20 @@
 use proc_macro2::TokenStream;
 
 mod args;
+mod choice;
+mod description;
 mod duration;
 mod errors;
 mod expand;
 mod fallback;
+mod function;
 mod handler;
 mod keys;
+mod number;
 mod options;
+mod paths;
 mod plan;
+mod question;
 mod signature;
 mod suggest;
 mod text;

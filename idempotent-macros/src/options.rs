@@ -1,12 +1,11 @@
 //! The options as a table: which there are, that none is unknown or given twice, and the plain kinds of value.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens as _, quote};
-use syn::{Expr, ExprClosure, ExprGroup, ExprLit, ExprParen, Ident, Lit, LitStr, Path};
+use quote::quote;
+use syn::{Expr, ExprGroup, ExprLit, ExprParen, Ident, Lit, LitBool, LitStr};
 
 use crate::args::{Args, Entry, Value};
 use crate::errors::Errors;
-use crate::signature::bindings;
 use crate::suggest;
 use crate::text::text;
 
@@ -20,7 +19,14 @@ const OPTIONS: &[(&str, &str)] = &[
     ("on_duplicate", "on_duplicate = replay"),
     ("on_busy", "on_busy = reject"),
     ("on_error", "on_error = release"),
+    ("on_crash", "on_crash = rerun"),
     ("on_outage", "on_outage = reject"),
+    ("on_lost", "on_lost = cancel"),
+    ("max_attempts", "max_attempts = 5"),
+    ("timeout", "timeout = 1m"),
+    ("existing", "existing = self.find(order.id)"),
+    ("verify", "verify = self.has(order.id)"),
+    ("fenced", "fenced"),
     ("via", "via = self.idempotency"),
     ("map_err", "map_err = MyError::from_idempotency"),
     ("crate", "crate = my_crate::idempotent_runtime"),
@@ -35,6 +41,8 @@ pub(crate) struct Given {
 /// The options given. The plan takes them out one by one.
 pub(crate) struct Options {
     entries: Vec<Entry>,
+    /// All names, as they were written.
+    names: Vec<Ident>,
     missing: Vec<&'static str>,
 }
 
@@ -52,7 +60,8 @@ impl Options {
                 entries.push(entry);
             }
         }
-        Self { entries, missing: Vec::new() }
+        let names = entries.iter().map(|entry| entry.name.clone()).collect();
+        Self { entries, names, missing: Vec::new() }
     }
 
     /// The option `name` read by `read`, which reports what is wrong with it.
@@ -71,7 +80,7 @@ impl Options {
                 errors.push(quote!(#(#values)*), format_args!("brackets are missing; write `{name} = [{list}]`"));
                 None
             }
-            Value::Absent => {
+            Value::Absent | Value::Empty => {
                 let example = example(name).unwrap_or(name);
                 errors.push(entry.name, format_args!("`{name}` needs a value, such as `{example}`"));
                 None
@@ -91,6 +100,33 @@ impl Options {
             self.missing.push(name);
         }
         self.optional(name, errors, read)
+    }
+
+    /// Whether the flag `name` is there.
+    pub(crate) fn flag(&mut self, name: &'static str, errors: &mut Errors) -> bool {
+        let Some(at) = self.entries.iter().position(|entry| entry.name == name) else { return false };
+        let entry = self.entries.swap_remove(at);
+        let instead = match &entry.value {
+            Value::Absent => return true,
+            Value::Unreadable => return false,
+            Value::Given(Expr::Lit(ExprLit { lit: Lit::Bool(LitBool { value: false, .. }), .. })) => {
+                "leave it out".to_owned()
+            }
+            Value::Given(_) | Value::Several(_) | Value::Empty => format!("write `{name}` without a value"),
+        };
+        let message = format!("`{name}` is a flag; {instead}");
+        match entry.value {
+            Value::Given(value) => errors.push(value, message),
+            _ => errors.push(entry.name, message),
+        }
+        false
+    }
+
+    /// Reports that two options cannot stand together, at the one that was written later.
+    pub(crate) fn contradict(&self, pair: [&str; 2], message: &str, errors: &mut Errors) {
+        if let Some(later) = self.names.iter().rfind(|name| pair.iter().any(|option| *name == option)) {
+            errors.push(later, message);
+        }
     }
 
     /// Reports what is missing, in one message, and that every option in the table has been taken by somebody.
@@ -127,29 +163,6 @@ pub(crate) fn peeled(value: Expr) -> Expr {
     }
 }
 
-/// One of a few words.
-pub(crate) fn choice<T: Copy>(choices: &[(&'static str, T)]) -> impl FnOnce(Given, &mut Errors) -> Option<T> {
-    move |Given { name, value }, errors| {
-        let (written, quoted) = match &value {
-            Expr::Lit(ExprLit { lit: Lit::Str(word), .. }) => (word.value(), true),
-            value => (text(value), false),
-        };
-        let words = || choices.iter().map(|&(word, _)| word);
-        let chosen = choices.iter().find(|&&(word, _)| word == written);
-        let message = match (chosen, suggest::nearest(&written, words())) {
-            (Some(&(_, choice)), _) if !quoted => return Some(choice),
-            (Some(_), _) => format!("`{name}` is a word, not a string; write `{name} = {written}`"),
-            (None, Some(nearest)) => format!("`{name}` cannot be `{written}`; did you mean `{nearest}`?"),
-            (None, None) => {
-                let only = if choices.len() == 1 { "only " } else { "" };
-                format!("`{name}` cannot be `{written}`; it can {only}be {}", suggest::list(words(), "or"))
-            }
-        };
-        errors.push(value, message);
-        None
-    }
-}
-
 /// `prefix`: a string literal of characters that need no escaping in a key.
 pub(crate) fn prefix(Given { value, .. }: Given, errors: &mut Errors) -> Option<LitStr> {
     let Expr::Lit(ExprLit { lit: Lit::Str(literal), .. }) = &value else {
@@ -173,52 +186,6 @@ pub(crate) fn prefix(Given { value, .. }: Given, errors: &mut Errors) -> Option<
         None => return Some(literal.clone()),
     }
     None
-}
-
-/// A function by its path, or a closure that captures nothing.
-pub(crate) fn function(parameters: &[Ident]) -> impl FnOnce(Given, &mut Errors) -> Option<Given> {
-    move |given, errors| {
-        let name = &given.name;
-        let message = match &given.value {
-            Expr::Closure(closure) if captures(closure, parameters) => {
-                format!("`{name}` cannot use the call's parameters: it takes a function of the error alone")
-            }
-            Expr::Path(_) | Expr::Closure(_) => return Some(given),
-            Expr::Call(call) => {
-                format!("`{name}` takes the function itself, not what it gives; write `{name} = {}`", text(&call.func))
-            }
-            Expr::Lit(ExprLit { lit: Lit::Str(path), .. }) => {
-                format!("`{name}` takes a path, not a string; write `{name} = {}`", path.value())
-            }
-            _ => format!("`{name}` takes the path of a function"),
-        };
-        errors.push(&given.value, message);
-        None
-    }
-}
-
-/// Whether the closure uses one of `parameters` that it does not shadow.
-fn captures(closure: &ExprClosure, parameters: &[Ident]) -> bool {
-    let mut own = Vec::new();
-    closure.inputs.iter().for_each(|input| bindings(input, &mut own));
-    let others: Vec<Ident> = parameters.iter().filter(|name| !own.contains(name)).cloned().collect();
-    mentions(closure.body.to_token_stream(), &others)
-}
-
-/// `crate`: the path of the runtime crate.
-pub(crate) fn crate_path(Given { value, .. }: Given, errors: &mut Errors) -> Option<Path> {
-    match value {
-        Expr::Path(syn::ExprPath { qself: None, path, .. }) => Some(path),
-        Expr::Lit(ExprLit { lit: Lit::Str(literal), .. }) => {
-            let path = literal.value();
-            errors.push(literal, format_args!("`crate` is a path, not a string; write `crate = {path}`"));
-            None
-        }
-        other => {
-            errors.push(other, "`crate` takes the path of the runtime crate");
-            None
-        }
-    }
 }
 
 /// Whether one of `names` stands somewhere in `tokens`.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use idempotent_runtime::{CallBuilder, Error, Idempotency};
@@ -53,11 +53,18 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Kept {
     }
 }
 
+/// One test at a time: whether a log line is of interest is decided once for all threads, so a test without a subscriber
+/// can turn it off under another.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Kept {
-    fn start() -> (Self, tracing::subscriber::DefaultGuard) {
-        let kept = Self::default();
+    fn start() -> (Self, (tracing::subscriber::DefaultGuard, MutexGuard<'static, ()>)) {
+        let (kept, alone) = (Self::default(), alone());
         let guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(kept.clone()));
-        (kept, guard)
+        (kept, (guard, alone))
     }
 
     fn outcomes(&self) -> Vec<String> {
@@ -147,6 +154,7 @@ mod metrics {
 
     #[test]
     fn calls_operations_and_handlers_are_counted_and_the_key_is_no_label() {
+        let _alone = alone();
         let recorder = DebuggingRecorder::new();
         let snapshots = recorder.snapshotter();
         ::metrics::with_local_recorder(&recorder, || {

@@ -1,13 +1,20 @@
 #[idempotent(
     prefix = "order:consume",
     keys = [&message.order_id, order_key(&message)],
-    ttl = 1h30m,
+    ttl = forever,
     lease = 1500ms,
+    timeout = 1h30m,
     fingerprint = [message.amount, message.currency],
     on_duplicate = skip,
-    on_busy = reject,
-    on_error = release,
+    on_busy = wait(5s),
+    on_error = record,
+    on_crash = hold,
     on_outage = run,
+    on_lost = finish,
+    max_attempts = 5,
+    existing = self.find(&message.order_id),
+    verify = self.has(&message.order_id),
+    fenced,
     via = self.idempotency,
     map_err = OrderError::from_idempotency,
     crate = crate::reexported::runtime,
@@ -19,36 +26,55 @@ async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
 // ---- expands to ----
 
 async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
-    let call = crate::reexported::runtime::__private::call(
+    use crate::reexported::runtime::__private as __idempotent;
+    let call = __idempotent::call(
             const {
-                &crate::reexported::runtime::__private::Handler::new(
+                &__idempotent::Handler::new(
                         "order:consume",
                         &["&message.order_id", "order_key(&message)"],
                     )
-                    .ttl(::core::time::Duration::from_mins(90))
+                    .forever()
                     .lease(::core::time::Duration::from_millis(1_500))
-                    .on_duplicate(
-                        crate::reexported::runtime::__private::OnDuplicate::Skip,
+                    .timeout(::core::time::Duration::from_mins(90))
+                    .on_duplicate(__idempotent::OnDuplicate::Skip)
+                    .on_crash(__idempotent::OnCrash::Hold)
+                    .on_outage(__idempotent::OnOutage::Run)
+                    .on_lost(__idempotent::OnLost::Finish)
+                    .on_busy(
+                        __idempotent::OnBusy::Wait(::core::time::Duration::from_secs(5)),
                     )
-                    .on_outage(crate::reexported::runtime::__private::OnOutage::Run)
+                    .max_attempts(5)
+                    .fenced()
+                    .verify()
+                    .existing()
             },
             &(self.idempotency),
             &[&(&message.order_id), &(order_key(&message))],
-            crate::reexported::runtime::__private::skipped(),
-            crate::reexported::runtime::__private::Errors::<
-                Result<Receipt, OrderError>,
-            >::by(|error| crate::reexported::runtime::__private::map_err(
-                    error,
-                    OrderError::from_idempotency,
-                ))
-                .with_text(),
+            __idempotent::skipped(),
+            __idempotent::recorded(
+                __idempotent::Errors::<
+                    Result<Receipt, OrderError>,
+                >::by(|error| __idempotent::map_err(error, OrderError::from_idempotency)),
+            ),
         )
         .fingerprint(&[&(message.amount), &(message.currency)]);
     call.run(async move {
             if false {
-                return crate::reexported::runtime::__private::never::<
-                    Result<Receipt, OrderError>,
-                >();
+                return __idempotent::never::<Result<Receipt, OrderError>>();
+            }
+            if let ::core::option::Option::Some(reply) = __idempotent::Ask::<
+                Result<Receipt, OrderError>,
+            >::verify(self.has(&message.order_id))
+                .await
+            {
+                return reply;
+            }
+            if let ::core::option::Option::Some(reply) = __idempotent::Ask::<
+                Result<Receipt, OrderError>,
+            >::existing(self.find(&message.order_id))
+                .await
+            {
+                return reply;
             }
             self.kitchen.prepare(&message).await
         })

@@ -1,4 +1,4 @@
-#[idempotent(prefix = "order:consume", keys = [self.tenant, id], ttl = self.config.ttl, lease = Self::lease())]
+#[idempotent(prefix = "order:consume", keys = [self.tenant, id], ttl = self.config.ttl, lease = Self::lease(), timeout = TIMEOUT, on_busy = wait(self.patience))]
 async fn consume(&mut self, id: u64) -> OrderResult {
     self.kitchen.prepare(id).await
 }
@@ -19,7 +19,9 @@ async fn consume(&mut self, id: u64) -> OrderResult {
             ::idempotent_runtime::__private::Errors::<OrderResult>::by_from().with_text(),
         )
         .ttl(self.config.ttl)
-        .lease(Self::lease());
+        .lease(Self::lease())
+        .timeout(TIMEOUT)
+        .wait(self.patience);
     call.run(async move {
             if false {
                 return ::idempotent_runtime::__private::never::<OrderResult>();

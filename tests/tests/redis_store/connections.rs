@@ -5,16 +5,10 @@ use idempotent_runtime::Token;
 use servers::{Proxy, Redis};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::support::{FIRST, claim, key, redis, store, until};
+use crate::support::{FIRST, claim, clients, key, redis, store, until};
 
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().expect("a runtime starts")
-}
-
-/// Connections of clients, without the one that asks.
-fn connections(server: &Redis) -> usize {
-    let clients = server.cli(&["CLIENT", "LIST", "TYPE", "normal"]).expect("the server answers");
-    clients.text().unwrap_or_default().lines().count() - 1
 }
 
 #[test]
@@ -27,13 +21,13 @@ fn a_runtime_that_ends_takes_only_its_own_connection_along() {
         assert_eq!(answer.expect("an answer"), FIRST);
     };
     works(&second);
-    assert_eq!(connections(&server), 2);
+    assert_eq!(clients(&server), 2);
     drop(first);
     works(&second);
     let third = runtime();
     works(&third);
     works(&second);
-    third.block_on(until("the first connection is closed", || connections(&server) == 2));
+    third.block_on(until("the first connection is closed", || clients(&server) == 2));
 }
 
 #[test]
@@ -58,7 +52,7 @@ async fn a_lost_connection_is_made_anew_once_for_all() {
     let mut questions = 0;
     until("the server has seen it", || {
         questions += 1;
-        connections(&server) == 0
+        clients(&server) == 0
     })
     .await;
     let claims = (0..200).map(|_| {
@@ -84,7 +78,8 @@ async fn a_lost_connection_is_made_anew_once_for_all() {
 /// Connections that the server has accepted so far.
 fn received(server: &Redis) -> u64 {
     let info = server.cli(&["INFO", "stats"]).expect("the server answers");
-    let line = info.text().and_then(|info| info.lines().find_map(|line| line.strip_prefix("total_connections_received:")));
+    let line =
+        info.text().and_then(|info| info.lines().find_map(|line| line.strip_prefix("total_connections_received:")));
     line.and_then(|count| count.trim().parse().ok()).expect("a number")
 }
 
@@ -92,7 +87,7 @@ fn received(server: &Redis) -> u64 {
 async fn dropping_the_store_closes_its_connection() {
     let Some(server) = redis() else { return };
     let store = store(&server.url()).await;
-    assert_eq!(connections(&server), 1);
+    assert_eq!(clients(&server), 1);
     drop(store);
-    until("the connection is closed", || connections(&server) == 0).await;
+    until("the connection is closed", || clients(&server) == 0).await;
 }

@@ -6,7 +6,9 @@ use idempotent_runtime::store::{Answer, ClaimAnswer, ClaimRequest, CompleteAnswe
 use idempotent_runtime::{Key, Store as _, Token};
 use servers::Redis;
 
-use crate::support::{FIRST, KEPT, LEASE, claim, complete, key, redis, renew, request, result, store, text, within_bound};
+use crate::support::{
+    FIRST, KEPT, LEASE, claim, complete, key, redis, renew, request, result, store, text, within_bound,
+};
 
 fn number(server: &Redis, command: &[&str]) -> i64 {
     server.cli(command).expect("the server answers").integer().expect("a number")
@@ -37,7 +39,7 @@ async fn a_record_takes_no_more_than_1_6_times_the_bare_result() {
     let Some(server) = redis() else { return };
     let store = store(&server.url()).await;
     let (record, plain) = (Key::from_text("shop:order:consume:20260827:10"), "shop:order:consume:20260827:11");
-    let json = "{\"receipt\":1234567890,\"total\":\"12.3 EUR\"}";
+    let json = "{\"receipt\":1234567890,\"total\":\"12.3EUR\"}";
     assert_eq!((record.as_str().len(), plain.len(), json.len()), (30, 30, 40));
     let token = Token::random();
     claim(&store, &record, token).await.expect("an answer");

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use idempotent_runtime::store::{
-    Acquired, Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Found, OnLapse, RedisStore, RedisStoreBuilder, Retention,
-    StoreError, StoreErrorKind,
+    Acquired, Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Found, OnLapse, RedisStore, RedisStoreBuilder,
+    Retention, StoreError, StoreErrorKind,
 };
 use idempotent_runtime::{CodecTag, Encoded, Fingerprint, Key, Recorded, Store, Token};
 use servers::{Redis, RedisBinary};
@@ -54,8 +54,7 @@ pub(crate) fn result(json: &str) -> Recorded {
     Recorded::Value(Encoded { codec: CodecTag::JSON, bytes: json.as_bytes().into() })
 }
 
-pub(crate) const FIRST: ClaimAnswer =
-    ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None });
+pub(crate) const FIRST: ClaimAnswer = ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None });
 
 pub(crate) async fn claim(store: &RedisStore, key: &Key, token: Token) -> Result<ClaimAnswer, StoreError> {
     within_bound(store.claim(key, &request(token))).await
@@ -110,4 +109,10 @@ pub(crate) async fn until(what: &str, mut done: impl FnMut() -> bool) {
 
 pub(crate) fn text(server: &Redis, key: &Key) -> Option<String> {
     server.cli(&["GET", key.as_str()]).expect("the server answers").text().map(str::to_owned)
+}
+
+/// Connections of clients, without the one that asks.
+pub(crate) fn clients(server: &Redis) -> usize {
+    let clients = server.cli(&["CLIENT", "LIST", "TYPE", "normal"]).expect("the server answers");
+    clients.text().unwrap_or_default().lines().count() - 1
 }

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 use super::connection::{Connection, Connections};
 use super::driver::Driver;
-use super::error::Failure;
+use super::error::{Failure, Told};
 use super::scripts;
 use super::stream::{Gathering, Pulse};
 use super::url;
@@ -49,7 +49,7 @@ fn refused_login(error: RedisError) -> StoreError {
         ErrorKind::RESP3NotSupported => StoreError::refused(format!("the server is older than Redis 6.0; {NEEDS}")),
         _ => match error.code() {
             // Here it does not pass by itself: the URL has no password, and the server wants one.
-            Some("NOAUTH") => StoreError::refused(error),
+            Some("NOAUTH") => StoreError::refused(Told(error)),
             _ => Failure::of(error).into_error(),
         },
     }

@@ -121,3 +121,89 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gathering<S> {
         Poll::Ready(Ok(()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+
+    /// Keeps each write apart.
+    #[derive(Clone, Debug, Default)]
+    struct Writes(Arc<Mutex<Vec<Vec<u8>>>>);
+
+    impl AsyncWrite for Writes {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            self.0.lock().expect("nobody panics here").push(bytes.to_vec());
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    /// As the client does: takes commands while there are any, and writes them when there is none.
+    async fn drive(commands: &mut tokio::sync::mpsc::Receiver<u8>, stream: &mut Gathering<Writes>) {
+        let mut gathered = Vec::new();
+        std::future::poll_fn(|cx| {
+            while let Poll::Ready(Some(command)) = commands.poll_recv(cx) {
+                gathered.push(command);
+            }
+            if gathered.is_empty() {
+                return Poll::Pending;
+            }
+            Pin::new(&mut *stream).poll_write(cx, &gathered).map(drop)
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn the_commands_of_all_runnable_tasks_leave_in_one_write() {
+        let writes = Writes::default();
+        let mut stream = Gathering::new(writes.clone(), Arc::default());
+        let (send, mut commands) = tokio::sync::mpsc::channel(100);
+        for round in 0..2 {
+            // Each task sends only when it is polled, and the driver is polled before most of them.
+            send.send(100).await.expect("the driver lives");
+            let callers: Vec<_> = (0..50)
+                .map(|_| {
+                    tokio::spawn({
+                        let send = send.clone();
+                        async move { send.send(round).await.expect("the driver lives") }
+                    })
+                })
+                .collect();
+            drive(&mut commands, &mut stream).await;
+            for caller in callers {
+                caller.await.expect("a caller does not panic");
+            }
+        }
+        let lengths: Vec<_> = writes.0.lock().expect("nobody panics here").iter().map(Vec::len).collect();
+        assert_eq!(lengths, [51, 51]);
+    }
+
+    #[tokio::test]
+    async fn a_write_owes_an_answer_until_something_is_read() {
+        let (ours, mut theirs) = tokio::io::duplex(64);
+        let pulse = Arc::new(Pulse::default());
+        let mut stream = Gathering::new(ours, Arc::clone(&pulse));
+        assert!(!pulse.owed());
+        stream.write_all(b"a question").await.expect("there is room");
+        assert!(pulse.owed());
+        theirs.write_all(b"an answer").await.expect("there is room");
+        tokio::io::AsyncReadExt::read(&mut stream, &mut [0; 64]).await.expect("there is an answer");
+        assert!(!pulse.owed());
+        assert_eq!(pulse.reads(), 1);
+        let waiting = pulse.wait();
+        assert!(pulse.owed());
+        drop(waiting);
+        assert!(!pulse.owed());
+    }
+}

@@ -1,0 +1,16 @@
+use idempotent_runtime::{Error, idempotent};
+
+async fn find(_: &u64) -> Result<Option<u64>, Error> {
+    Ok(None)
+}
+
+async fn next(id: u64) -> u64 {
+    id + 1
+}
+
+#[idempotent(prefix = "order", keys = [id], ttl = 1h, existing = find(&next(id).await))]
+async fn handler(id: u64) -> Result<u64, Error> {
+    Ok(id)
+}
+
+fn main() {}

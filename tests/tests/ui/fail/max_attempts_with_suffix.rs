@@ -1,0 +1,8 @@
+use idempotent_runtime::{Error, idempotent};
+
+#[idempotent(prefix = "order", keys = [id], ttl = 1h, max_attempts = 3u32)]
+async fn handler(id: u64) -> Result<(), Error> {
+    Ok(())
+}
+
+fn main() {}
