@@ -2,7 +2,8 @@
 //!
 //! For every record that the table can come to and every move from it, the store is brought to that record under a key
 //! of its own, is asked the same, and must answer the same. What stands there afterwards is seen by a tail of further
-//! moves, chosen at random from a seed, whose answers must be the same too.
+//! moves, chosen at random from a seed, whose answers must be the same too. Long walks besides find what a store
+//! remembers and the table does not.
 //!
 //! Time passes by tokio's clock. For a store inside the process pause it; for one on a server it is real, and many keys
 //! are gone through at once.
@@ -31,6 +32,10 @@ pub struct Plan {
     pub tail: usize,
     /// Look at one in so many: 1 for all.
     pub every: usize,
+    /// How many walks are taken besides, each from nothing.
+    pub walks: usize,
+    /// How many moves a walk has.
+    pub steps: usize,
     /// How many keys are gone through at once.
     pub at_once: usize,
     /// Where chance begins.
@@ -44,7 +49,7 @@ pub struct Plan {
 pub struct Driven {
     /// How many records the table can come to.
     pub records: usize,
-    /// How many moves from them were looked at.
+    /// How many moves from them were looked at, and walks taken.
     pub moves: usize,
     /// How many answers were compared.
     pub answers: usize,
@@ -75,10 +80,13 @@ pub async fn drive(store: &dyn Store, plan: &Plan) -> Result<Driven, Difference>
         plan.cast.moves(from.record).into_iter().chain(waits).map(move |the_move| (from, the_move))
     });
     let chosen = pairs.enumerate().filter(|(at, _)| at % plan.every == 0);
-    let runs = chosen.map(|(at, (from, the_move))| {
-        let moves = from.path.iter().copied().chain([the_move]);
-        run(store, plan, at, moves.collect())
+    let looks = chosen.map(|(at, (from, the_move))| {
+        let moves: Vec<Move> = from.path.iter().copied().chain([the_move]).collect();
+        let steps = moves.len() + plan.tail;
+        (at, moves, steps)
     });
+    let walks = (0..plan.walks).map(|walk| (usize::MAX - walk, Vec::new(), plan.steps));
+    let runs = looks.chain(walks).map(|(at, moves, steps)| run(store, plan, at, moves, steps));
     let mut runs = stream::iter(runs).buffer_unordered(plan.at_once);
     let mut driven = Driven { records: reached.len(), ..Driven::default() };
     while let Some(answers) = runs.next().await {
@@ -88,8 +96,8 @@ pub async fn drive(store: &dyn Store, plan: &Plan) -> Result<Driven, Difference>
     Ok(driven)
 }
 
-/// Makes the moves under a fresh key, and then a tail of others. How many answers were compared.
-async fn run(store: &dyn Store, plan: &Plan, at: usize, moves: Vec<Move>) -> Result<usize, Difference> {
+/// Makes the moves under a fresh key, and then others until there are `steps`. How many answers were compared.
+async fn run(store: &dyn Store, plan: &Plan, at: usize, moves: Vec<Move>, steps: usize) -> Result<usize, Difference> {
     let cast = &plan.cast;
     let key = Key::from_text(&format!("{}:{at}", plan.prefix));
     let real = Real { store, key: &key, lease: plan.lease, fingerprints: cast.table.fingerprints };
@@ -97,7 +105,7 @@ async fn run(store: &dyn Store, plan: &Plan, at: usize, moves: Vec<Move>) -> Res
     let mut record = Record::Absent;
     let mut made = Vec::new();
     let mut answers = 0;
-    for step in 0..moves.len() + plan.tail {
+    for step in 0..steps {
         let the_move = moves.get(step).copied().unwrap_or_else(|| chance.one_of(&cast.moves(record)));
         made.push((record, the_move));
         match the_move {

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`record`], [`operation`] | what stands under the key; what a store is asked and answers |
 //! | [`store_step`] | **the store's table**: to be read beside the trait `Store` |
-//! | [`worker`], [`network`] | the guard's side of one call; its messages |
+//! | [`worker`], [`guard`], [`network`] | where one call stands; what its guard does; its messages |
 //! | [`setting`] | the calls, their policies, and what may go wrong |
 //! | [`state`], [`step`], [`protocol`] | the whole, what can happen next, and the checker |
 //! | [`history`], [`properties`] | what has happened, and what is promised |
@@ -31,6 +31,7 @@
 //! `on_outage = run`. Rules about them that carry a dagger have no variant here.
 
 pub mod drive;
+pub mod guard;
 pub mod history;
 pub mod liveness;
 pub mod network;

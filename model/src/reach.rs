@@ -63,13 +63,13 @@ impl Cast {
 
     /// What one call can ask for.
     fn operations(&self, who: Who) -> Vec<Operation> {
-        let claim =
-            |hold, max_attempts, begun| Operation::Claim(Request { hold, max_attempts, supersede: None, begun });
+        // A message that repeats a claim says the same: one call's claims are all begun from the start, or none is.
+        let begun = who == 0;
+        let claim = |hold, max_attempts| Operation::Claim(Request { hold, max_attempts, supersede: None, begun });
         let mut operations = vec![
-            claim(false, None, true),
-            claim(true, None, false),
-            claim(false, Some(2), false),
-            claim(true, Some(2), true),
+            claim(false, None),
+            claim(true, None),
+            claim(false, Some(2)),
             Operation::Begin,
             Operation::Renew,
             Operation::Complete,
@@ -79,7 +79,7 @@ impl Cast {
         ];
         for other in (0..self.calls).filter(|other| *other != who) {
             let supersede = Some(other);
-            operations.push(Operation::Claim(Request { hold: false, max_attempts: None, supersede, begun: true }));
+            operations.push(Operation::Claim(Request { hold: false, max_attempts: None, supersede, begun }));
         }
         // As the guard does: the record goes back under the token of the call that puts it back.
         let value = (0..self.calls).find(|other| *other != who).unwrap_or(who);

@@ -58,6 +58,8 @@ pub struct Claim {
     pub standing: Standing,
     /// What it found.
     pub found: Found,
+    /// It can put that back. A claim that was itself put back cannot.
+    pub restores: bool,
 }
 
 /// How far a claim has come.

@@ -13,6 +13,7 @@ pub const MOST_CALLS: usize = 4;
 ///
 /// `timeout` is not here: a run that ends so is a dropped future. Nor is `on_lost`: `strict` is a dropped future too,
 /// and `finish` gives up what this model proves.
+#[expect(clippy::struct_excessive_bools, reason = "options, each on or off")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     /// `on_crash = hold` instead of `rerun`.
@@ -71,6 +72,7 @@ impl Policy {
 }
 
 /// What may go wrong, and what the store's clock may do. Each is possible in every state in which it means anything.
+#[expect(clippy::struct_excessive_bools, reason = "faults, each possible or not")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Faults {
     /// An answer is lost, or a message is applied again, or late: whenever, and as often as the checker likes.

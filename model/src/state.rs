@@ -41,6 +41,7 @@ impl State {
     }
 
     /// What a step comes to; it has been found possible by [`State::steps`](State::steps).
+    #[must_use]
     pub fn after(mut self, step: Step, setting: &Setting) -> Self {
         match step {
             Step::Call(who) => self.worker_mut(who).call(setting),

@@ -45,9 +45,7 @@ impl Table {
             }
             Record::Failed { attempt, .. } => self.acquire(who, request, attempt + 1, Found::Failed, None),
 
-            Record::InProgress { claim, lease, below } if claim.token == who => {
-                self.claim_again(claim, lease, below, request)
-            }
+            Record::InProgress { claim, lease, below } if claim.token == who => self.claim_again(claim, lease, below),
             Record::InProgress { claim, .. } if self.differ(claim.token, who) => (Answer::Mismatch, record),
             Record::InProgress { claim, lease, .. } if claim.is_live(lease) && !self.reader_lapses(lease) => {
                 (Answer::InProgress { attempt: claim.attempt, owner: claim.token }, record)
@@ -73,7 +71,7 @@ impl Table {
     }
 
     /// The answer was lost, and the call asks again.
-    fn claim_again(&self, mut claim: Claim, lease: Lease, below: Option<Claim>, request: Request) -> (Answer, Record) {
+    fn claim_again(&self, mut claim: Claim, lease: Lease, below: Option<Claim>) -> (Answer, Record) {
         let (attempt, found) = (claim.attempt, claim.found);
         if claim.standing == Standing::GivenUp && !self.lacks(Rule::GivenUpStaysSo) {
             return (Answer::Lost(None), Record::InProgress { claim, lease, below });
@@ -81,7 +79,7 @@ impl Table {
         if self.lacks(Rule::OwnClaimIsWritten) {
             return (Answer::Acquired { attempt, found, leased: false }, Record::InProgress { claim, lease, below });
         }
-        if request.begun || claim.standing == Standing::GivenUp {
+        if claim.standing == Standing::GivenUp {
             claim.standing = Standing::Begun;
         }
         (Answer::Acquired { attempt, found, leased: true }, Record::InProgress { claim, lease: Lease::Fresh, below })
@@ -113,6 +111,8 @@ impl Table {
             return (Answer::MayBeTaken, record);
         }
         let attempt = if begun { run.attempt + 1 } else { run.attempt };
+        // What the run itself could put back is not kept.
+        let run = Claim { restores: false, ..run };
         self.acquire(who, request, attempt, Found::Lapsed { begun }, Some(run))
     }
 
@@ -126,7 +126,7 @@ impl Table {
     ) -> (Answer, Record) {
         let standing = if request.begun { Standing::Begun } else { Standing::Claimed };
         let attempt = attempt.min(self.most);
-        let claim = Claim { token, attempt, standing, found };
+        let claim = Claim { token, attempt, standing, found, restores: true };
         let record = Record::InProgress { claim, lease: Lease::Fresh, below };
         (Answer::Acquired { attempt, found, leased: true }, record)
     }
@@ -142,7 +142,8 @@ impl Table {
                 (Answer::Held, Record::Completed { token, value, attempt, age: Age::CutShort })
             }
             Record::Absent if self.lacks(Rule::RenewalCreatesNothing) => {
-                let claim = Claim { token: who, attempt: 1, standing: Standing::Begun, found: Found::Absent };
+                let claim =
+                    Claim { token: who, attempt: 1, standing: Standing::Begun, found: Found::Absent, restores: true };
                 (Answer::Held, Record::InProgress { claim, lease: Lease::Fresh, below: None })
             }
             other => (Answer::Lost(None), other),
@@ -199,6 +200,9 @@ impl Table {
     /// What the claim had found.
     fn undone(&self, own: Claim, below: Option<Claim>, superseded: Option<Superseded>) -> Record {
         let (token, attempt) = (own.token, own.attempt.saturating_sub(1));
+        if !own.restores {
+            return Record::Failed { token, attempt, brief: true };
+        }
         match (own.found, below, superseded) {
             (Found::Failed, ..) if self.lacks(Rule::PutBackMarksFailed) => {
                 Record::Failed { token: other_than(token), attempt, brief: false }

@@ -92,11 +92,3 @@ pub fn narrow(named: Named) -> Named {
     let narrow = |faults: &mut Faults| (faults.stray, faults.drop, faults.expire) = (false, false, false);
     Named { setting: named.setting.with(narrow), ..named }
 }
-
-/// The mixture of four that a claim needs which is put back after the one that took it over was.
-pub fn four_holds() -> Named {
-    let calls = [Policy::HOLD, Policy::HOLD_EXISTING, Policy::HOLD_EXISTING, Policy::HOLD];
-    let calls = calls.map(|policy| Policy { fails: false, ..policy });
-    let few = |faults: &mut Faults| (faults.stray, faults.drop, faults.expire) = (false, false, false);
-    Named { name: "four-holds", setting: Setting::each(&calls).with(few) }
-}

@@ -8,7 +8,17 @@ use model::reach::Cast;
 use model::rules::{Rule, Without};
 
 fn plan(cast: Cast) -> Plan {
-    Plan { cast, lease: Duration::from_secs(10), tail: 6, every: 1, at_once: 1, seed: 1, prefix: "model:drive" }
+    Plan {
+        cast,
+        lease: Duration::from_secs(10),
+        tail: 6,
+        every: 1,
+        walks: 20_000,
+        steps: 40,
+        at_once: 1,
+        seed: 1,
+        prefix: "model:drive",
+    }
 }
 
 #[tokio::test(start_paused = true)]
