@@ -1,6 +1,7 @@
 //! The keeper's rounds: renew what is due, do what was handed in, sleep until the next need.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -100,6 +101,6 @@ pub(super) struct Open(pub(super) Arc<Post>);
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.state().open = false;
+        self.0.open.store(false, Ordering::Release);
     }
 }
