@@ -1,1 +1,7 @@
-//! Benchmarks.
+//! What is measured: handlers as their users would write them, and calls of them on the memory store.
+
+mod handlers;
+mod memory_calls;
+
+pub use handlers::{FIRST_ORDER, NAMESPACE, PREFIX, Receipt, TTL, dispatch, dispatch_for, held_annotated, held_plain};
+pub use memory_calls::MemoryCalls;

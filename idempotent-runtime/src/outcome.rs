@@ -10,6 +10,7 @@ use pin_project_lite::pin_project;
 
 use crate::context;
 use crate::error::{Error, ErrorKind};
+use crate::key::Key;
 
 /// What a call came to.
 ///
@@ -18,7 +19,7 @@ use crate::error::{Error, ErrorKind};
 pub struct Outcome {
     kind: OutcomeKind,
     attempt: Option<u32>,
-    key: Option<Box<str>>,
+    key: Option<Arc<str>>,
     retry_after: Option<Duration>,
 }
 
@@ -85,8 +86,8 @@ impl Outcome {
         }
     }
 
-    pub(crate) fn of_run(mut self, key: &str, attempt: u32) -> Self {
-        self.key = Some(key.into());
+    pub(crate) fn of_run(mut self, key: &Key, attempt: u32) -> Self {
+        self.key = Some(key.shared());
         self.attempt = Some(attempt);
         self
     }
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn delays_double_and_end_at_a_minute() {
-        let delay = |attempt| Outcome::new(OutcomeKind::Failed).of_run("k", attempt).disposition();
+        let delay = |attempt| Outcome::new(OutcomeKind::Failed).of_run(&Key::from_text("k"), attempt).disposition();
         let seconds = |n| Disposition::RetryAfter(Duration::from_secs(n));
         assert_eq!([delay(1), delay(2), delay(6), delay(7), delay(u32::MAX)], [1, 2, 32, 60, 60].map(seconds));
     }

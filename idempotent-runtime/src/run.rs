@@ -142,7 +142,7 @@ fn answer<R>(guard: &mut Guard, completed: &Completed, value: &ValueOps<R>, erro
         Ok(_) => Outcome::new(OutcomeKind::Replayed),
         Err(error) => Outcome::refused(error),
     };
-    guard.end(&outcome.of_run(guard.key().as_str(), attempt));
+    guard.end(&outcome.of_run(guard.key(), attempt));
     reply
 }
 

@@ -33,7 +33,7 @@ pub(super) enum Decision {
     /// Run the body without a claim: the store is away, and the handler's policy says so.
     Unguarded,
     /// Answer from the record.
-    Answer(Completed),
+    Answer(Box<Completed>),
     /// Do not run.
     Refuse(Error),
 }
@@ -56,23 +56,27 @@ const TRIES: u32 = 3;
 /// Claims the key for a new call, in place of `superseded` where that is given.
 ///
 /// Dropped at any point, it puts back in the background what it may have claimed.
-pub(super) async fn claim(core: Arc<Core>, wanted: Arc<Wanted>, superseded: Option<Completed>) -> Decision {
+///
+/// What few calls do is boxed where it is done: every call allocates this future, and a large one costs it more.
+pub(super) async fn claim(core: Arc<Core>, wanted: Arc<Wanted>, superseded: Option<Box<Completed>>) -> Decision {
     let policy = &wanted.policy;
     let mut waiting = Waiting::new(policy.on_busy);
     let mut token = Token::random();
     let mut tries = 0;
     while tries < TRIES {
-        match claim_once(&core, &wanted, superseded.as_ref(), token).await {
-            Answered::Ours(owned) if policy.begins() && !policy.existing => match begin(&core, &wanted, owned).await {
-                Ok(Some(owned)) => return Decision::Run(owned),
-                Ok(None) => tries += 1,
-                Err(error) => return Decision::Refuse(error),
-            },
+        match claim_once(&core, &wanted, superseded.as_deref(), token).await {
+            Answered::Ours(owned) if policy.begins() && !policy.existing => {
+                match Box::pin(begin(&core, &wanted, owned)).await {
+                    Ok(Some(owned)) => return Decision::Run(owned),
+                    Ok(None) => tries += 1,
+                    Err(error) => return Decision::Refuse(error),
+                }
+            }
             Answered::Ours(owned) => return Decision::Run(owned),
             Answered::TooLate => tries += 1,
             Answered::Busy { remaining, error } => {
                 // The same call asks again, under the same token: nothing of it was acquired or put back.
-                if waiting.pause(&*core.store, &wanted.key, remaining).await {
+                if Box::pin(waiting.pause(&*core.store, &wanted.key, remaining)).await {
                     continue;
                 }
                 return Decision::Refuse(error);
@@ -98,27 +102,29 @@ async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Compl
         begun: !policy.begins(),
         fenced: policy.fenced,
     };
-    let superseded = superseded.map(|record| (record.clone(), completed_retention(policy)));
+    let superseded = superseded.map(|record| Box::new((record.clone(), completed_retention(policy))));
     let mut asked = Asked { core, key, lease: policy.lease, superseded, token: Some(token) };
-    let mut sent = core.clock.now();
     let mut messages = 0;
     let answer = ask::within(core.settings.store_timeout, || {
         // The deadline counts from the message that was answered, not from the first.
-        sent = core.clock.now();
+        let sent = core.clock.now();
         messages += 1;
-        observe::store(&*core.store, "claim", core.store.claim(key, &request))
+        let answer = observe::store(&*core.store, "claim", core.store.claim(key, &request));
+        async move { Ok((answer.await?, sent)) }
     })
     .await;
     match answer {
-        Ok(ClaimAnswer::Acquired(_)) if core.clock.now() >= sent.after(believed(policy.lease)) => Answered::TooLate,
-        Ok(ClaimAnswer::Acquired(acquired)) => {
+        Ok((ClaimAnswer::Acquired(_), sent)) if core.clock.now() >= sent.after(believed(policy.lease)) => {
+            Answered::TooLate
+        }
+        Ok((ClaimAnswer::Acquired(acquired), sent)) => {
             let superseded = asked.answered().filter(|_| acquired.found == Found::Completed);
             note_found(key, &acquired);
             let Acquired { attempt, fence, .. } = acquired;
             let claimed = Claimed { key: key.clone(), token, length: policy.lease, attempt, fence };
             Answered::Ours(Owned::new(Arc::clone(core), Lease::new(claimed, core.clock, sent), superseded))
         }
-        Ok(answer) => {
+        Ok((answer, _)) => {
             // Where every message was answered, none is on its way and there is nothing to put back.
             if messages == 1 {
                 asked.answered();
@@ -137,7 +143,7 @@ fn on_lapse(policy: &Policy) -> OnLapse {
 fn decide(key: &Key, answer: ClaimAnswer) -> Answered {
     let refuse = |kind| Error::new(kind).key(key.as_str());
     let error = match answer {
-        ClaimAnswer::Completed(completed) => return Answered::Decided(Decision::Answer(completed)),
+        ClaimAnswer::Completed(completed) => return Answered::Decided(Decision::Answer(Box::new(completed))),
         ClaimAnswer::InProgress { remaining, attempt, owner } => {
             let error = refuse(ErrorKind::Busy)
                 .detail(format!("attempt {attempt} by {owner}"))
@@ -162,18 +168,18 @@ fn decide(key: &Key, answer: ClaimAnswer) -> Answered {
 /// Marks the claim as begun. `None` when it has lapsed before that: it is put back, and may be tried anew.
 pub(super) async fn begin(core: &Arc<Core>, wanted: &Wanted, owned: Owned) -> Result<Option<Owned>, Error> {
     let lease = Arc::clone(owned.lease());
-    let mut sent = core.clock.now();
     let answer = ask::within(core.settings.store_timeout, || {
-        sent = core.clock.now();
-        observe::store(&*core.store, "begin", core.store.begin(&lease.key, lease.token))
+        let sent = core.clock.now();
+        let answer = observe::store(&*core.store, "begin", core.store.begin(&lease.key, lease.token));
+        async move { Ok((answer.await?, sent)) }
     })
     .await;
     match answer {
-        Ok(Answer::Held) => {
+        Ok((Answer::Held, sent)) => {
             lease.heard(sent, News::Held);
             Ok(Some(owned))
         }
-        Ok(Answer::Lost) => Ok(None),
+        Ok((Answer::Lost, _)) => Ok(None),
         Err(error) => Err(unavailable(&wanted.key).because(error)),
     }
 }

@@ -66,8 +66,8 @@ type Step<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 enum Stage {
     Fresh,
     Claiming(Step<Decision>),
-    Verifying(Completed),
-    Answering(Completed),
+    Verifying(Box<Completed>),
+    Answering(Box<Completed>),
     Beginning(Step<Result<Option<Owned>, Error>>),
     Running(Running),
     Unguarded,
@@ -171,7 +171,7 @@ impl Guard {
                     let Stage::Answering(completed) = std::mem::replace(&mut self.stage, Stage::Ended) else {
                         unreachable!("looked at just now")
                     };
-                    return Poll::Ready(Before::Answer(Box::new(completed)));
+                    return Poll::Ready(Before::Answer(completed));
                 }
                 Stage::Settling { .. } | Stage::Ended => panic!("a call was polled after it had ended"),
             }
@@ -284,7 +284,7 @@ impl Guard {
             }
             Stage::Verifying(completed) => {
                 let outcome = Outcome::new(OutcomeKind::Failed);
-                self.end(&outcome.of_run(self.wanted.key.as_str(), completed.attempt));
+                self.end(&outcome.of_run(&self.wanted.key, completed.attempt));
             }
             _ => {
                 let ok = matches!(kind, OutcomeKind::Executed | OutcomeKind::Existing);
@@ -298,7 +298,7 @@ impl Guard {
         if let Stage::Settling { settling, attempt, kind } = &mut self.stage {
             let settled = ready!(settling.as_mut().poll(cx));
             let kind = if settled == Settled::Lost { OutcomeKind::Lost } else { *kind };
-            let outcome = Outcome::new(kind).of_run(self.wanted.key.as_str(), *attempt);
+            let outcome = Outcome::new(kind).of_run(&self.wanted.key, *attempt);
             self.stage = Stage::Ended;
             self.end(&outcome);
         }
@@ -313,7 +313,7 @@ impl Guard {
         }
     }
 
-    fn claiming(&self, superseded: Option<Completed>) -> Stage {
+    fn claiming(&self, superseded: Option<Box<Completed>>) -> Stage {
         if superseded.is_some() {
             // The question is answered: a record that comes up now is another run's, and stands.
             self.enter(Phase::Refuted);

@@ -24,7 +24,7 @@ pub(super) struct Asked<'a> {
 }
 
 /// A completed record that a claim replaces, and for how long it is kept if it is put back.
-pub(super) type Superseded = (Completed, Retention);
+pub(super) type Superseded = Box<(Completed, Retention)>;
 
 impl Asked<'_> {
     /// Nothing is on its way, and nothing is to be put back from here.

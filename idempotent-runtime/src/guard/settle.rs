@@ -54,7 +54,8 @@ async fn complete(
         }
         Ok(CompleteAnswer::Absent) => {
             owned.ended();
-            match write_anew(core, &recorded, retention, wanted).await {
+            // In a box, which keeps this future small for all whose record is still there.
+            match Box::pin(write_anew(core, &recorded, retention, wanted)).await {
                 Ok(true) => Settled::Done,
                 Ok(false) => {
                     observe::completion_lost(&lease.key);

@@ -34,7 +34,7 @@ pub(crate) enum Work {
     /// Leave a claim for a person to resolve.
     GiveUp,
     /// Undo a claim whose body was never polled.
-    PutBack(Option<(Completed, Retention)>),
+    PutBack(Option<Box<(Completed, Retention)>>),
     /// Record the result.
     Complete(Recorded, Retention),
 }
@@ -61,7 +61,7 @@ impl Work {
             Self::Fail(reason) => store.release(key, token, Release::Failed(reason), lease),
             Self::GiveUp => store.release(key, token, Release::GivenUp, lease),
             Self::PutBack(superseded) => {
-                let superseded = superseded.as_ref().map(|(record, retention)| (record, *retention));
+                let superseded = superseded.as_deref().map(|(record, retention)| (record, *retention));
                 store.put_back(key, token, lease, superseded)
             }
             Self::Complete(..) => unreachable!("a completion is no way to give a claim back"),

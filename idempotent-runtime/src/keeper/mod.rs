@@ -11,7 +11,7 @@ mod round;
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -48,6 +48,8 @@ enum Posts {
 pub(crate) struct Post {
     state: Mutex<PostState>,
     news: Notify,
+    /// Rounds are being made. Off after the runtime that made them has ended.
+    open: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -56,8 +58,6 @@ struct PostState {
     errands: Vec<Errand>,
     /// When the next round is planned: an earlier need wakes the keeper.
     next_round: Option<Moment>,
-    /// Rounds are being made. Off before the first, and after the runtime that made them has ended.
-    open: bool,
     /// The handle is gone: end when nothing is left.
     closing: bool,
 }
@@ -185,7 +185,7 @@ impl Keeper {
             Posts::Thread(post) => {
                 let mut post = lock(post);
                 match &*post {
-                    Some(post) if post.state().open => Arc::clone(post),
+                    Some(post) if post.is_open() => Arc::clone(post),
                     _ => Arc::clone(post.insert(self.open_thread())),
                 }
             }
@@ -193,9 +193,9 @@ impl Keeper {
                 let runtime = Handle::current();
                 let mut posts = lock(posts);
                 match posts.get(&runtime.id()) {
-                    Some(post) if post.state().open => Arc::clone(post),
+                    Some(post) if post.is_open() => Arc::clone(post),
                     _ => {
-                        posts.retain(|_, post| post.state().open);
+                        posts.retain(|_, post| post.is_open());
                         let post = Post::open();
                         drop(runtime.spawn(self.rounds(&post)));
                         posts.insert(runtime.id(), Arc::clone(&post));
@@ -241,9 +241,12 @@ impl Drop for Keeper {
 
 impl Post {
     fn open() -> Arc<Self> {
-        let state =
-            PostState { leases: Slab::new(), errands: Vec::new(), next_round: None, open: true, closing: false };
-        Arc::new(Self { state: Mutex::new(state), news: Notify::new() })
+        let state = PostState { leases: Slab::new(), errands: Vec::new(), next_round: None, closing: false };
+        Arc::new(Self { state: Mutex::new(state), news: Notify::new(), open: AtomicBool::new(true) })
+    }
+
+    fn is_open(&self) -> bool {
+        self.open.load(Ordering::Acquire)
     }
 
     fn state(&self) -> MutexGuard<'_, PostState> {

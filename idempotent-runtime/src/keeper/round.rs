@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -147,6 +148,6 @@ pub(super) struct Open(pub(super) Arc<Post>);
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.state().open = false;
+        self.0.open.store(false, Ordering::Release);
     }
 }

@@ -53,9 +53,14 @@ struct Escaped<'a>(&'a mut String);
 
 impl fmt::Write for Escaped<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        // Ids are mostly plain ASCII, and that is told quickly.
+        if text.bytes().all(|byte| PLAIN[usize::from(byte)]) {
+            self.0.push_str(text);
+            return Ok(());
+        }
         let mut plain = 0;
         for (at, char) in text.char_indices() {
-            if !(char.is_control() || matches!(char, ':' | '%' | '{' | '}' | '*' | '?' | '[' | ']')) {
+            if !(char.is_control() || has_meaning(char)) {
                 continue;
             }
             self.0.push_str(&text[plain..at]);
@@ -68,6 +73,22 @@ impl fmt::Write for Escaped<'_> {
         Ok(())
     }
 }
+
+/// Whether a character has a meaning in a key or in a pattern.
+const fn has_meaning(char: char) -> bool {
+    matches!(char, ':' | '%' | '{' | '}' | '*' | '?' | '[' | ']')
+}
+
+/// Which bytes are ASCII characters that are never escaped.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = 0_u8;
+    while byte.is_ascii() {
+        plain[byte as usize] = !byte.is_ascii_control() && !has_meaning(byte as char);
+        byte += 1;
+    }
+    plain
+};
 
 /// Builds the key; on a missing part, says which one by its position in `parts`.
 pub(crate) fn encode(namespace: Option<&str>, prefix: &str, parts: &[&dyn KeyPart]) -> Result<Key, usize> {

@@ -51,6 +51,11 @@ impl Key {
         Self::new(text, 0, end)
     }
 
+    /// The text, shared.
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.text)
+    }
+
     pub(crate) fn new(text: &str, prefix_start: usize, prefix_end: usize) -> Self {
         let position = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         Self { text: Arc::from(text), prefix: (position(prefix_start), position(prefix_end)) }

@@ -1,0 +1,67 @@
+//! What each figure has to reach.
+
+use crate::figures::Figures;
+
+/// One bar, and what was measured against it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bar {
+    /// What is measured.
+    pub(crate) name: String,
+    pub(crate) measured: f64,
+    pub(crate) bound: Bound,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Bar {
+    pub(crate) fn is_met(&self) -> bool {
+        match self.bound {
+            Bound::AtLeast(least) => self.measured >= least,
+            Bound::AtMost(most) => self.measured <= most,
+        }
+    }
+}
+
+/// The bars of all figures that were measured.
+pub(crate) fn bars(figures: &Figures) -> Vec<Bar> {
+    let mut bars = Vec::new();
+    let mut bar = |name: String, measured: f64, bound| bars.push(Bar { name, measured, bound });
+    for (name, ratios) in [("first call", &figures.first_call), ("duplicate", &figures.duplicate)] {
+        for (in_flight, ratio) in ratios.iter().flatten() {
+            let least = if *in_flight == 1 { 0.9 } else { 0.85 };
+            bar(format!("{name}, {in_flight} in flight: guarded over by hand"), *ratio, Bound::AtLeast(least));
+        }
+    }
+    if let (Some(record), Some(plain)) = (figures.record_bytes, figures.plain_set_bytes) {
+        bar("bytes of a record over those of the bare result".into(), record / plain, Bound::AtMost(1.6));
+    }
+    if let Some(allocations) = figures.memory_call_allocations {
+        bar("allocations of a call on the memory store".into(), allocations, Bound::AtMost(12.0));
+    }
+    if let Some(bytes) = figures.future_bytes {
+        bar("bytes that the attribute adds to a future".into(), bytes, Bound::AtMost(512.0));
+    }
+    bars
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_meets_its_bar_up_to_the_bound_itself() {
+        let figures = Figures {
+            first_call: Some([(1, 0.9), (50, 0.84)].into()),
+            record_bytes: Some(192.0),
+            plain_set_bytes: Some(120.0),
+            future_bytes: Some(513.0),
+            ..Figures::default()
+        };
+        let met: Vec<_> = bars(&figures).iter().map(Bar::is_met).collect();
+        assert_eq!(met, [true, false, true, false]);
+    }
+}

@@ -1,0 +1,56 @@
+//! What is asked for on the command line.
+
+use std::io::Write as _;
+
+use clap::{Parser, ValueEnum};
+
+use crate::figures::Figures;
+use crate::{future_size, memory, redis, table};
+
+/// Measures what a guarded call costs. Without a name it measures everything.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask bench", bin_name = "cargo xtask bench")]
+pub(crate) struct Cli {
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Measure for a moment only: the figures say that everything works, and nothing else.
+    #[arg(long)]
+    quick: bool,
+    /// Measure only these.
+    what: Vec<What>,
+    /// Make so many first calls on the memory store and nothing else, for a tool that counts instructions.
+    #[arg(long, hide = true, value_name = "CALLS")]
+    only_memory_calls: Option<u64>,
+}
+
+/// One part of the benchmarks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// First calls and duplicates on Redis, against hand-written code.
+    Redis,
+    /// First calls on the memory store.
+    Memory,
+    /// The size of a record in Redis, and of a future.
+    Sizes,
+}
+
+pub(crate) fn run(cli: &Cli) -> anyhow::Result<()> {
+    if let Some(calls) = cli.only_memory_calls {
+        return benches::MemoryCalls::new()?.run(calls);
+    }
+    let wanted = |what| cli.what.is_empty() || cli.what.contains(&what);
+    let mut figures = Figures::default();
+    if wanted(What::Sizes) {
+        figures.future_bytes = Some(future_size::measure()?);
+        redis::record_bytes(&mut figures)?;
+    }
+    if wanted(What::Memory) {
+        memory::measure(&mut figures, cli.quick)?;
+    }
+    if wanted(What::Redis) {
+        redis::speed(&mut figures, cli.quick)?;
+    }
+    let text = if cli.json { serde_json::to_string(&figures)? + "\n" } else { table::text(&figures) };
+    Ok(std::io::stdout().write_all(text.as_bytes())?)
+}

@@ -1,0 +1,62 @@
+//! What was measured. Serialised, it is the object that `--json` prints.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::spread::Spread;
+
+/// All figures; `None` for what was not measured here.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Figures {
+    /// Guarded first calls a second over those of hand-written code, by calls in flight.
+    pub(crate) first_call: Option<ByInFlight<f64>>,
+    /// The same for duplicates.
+    pub(crate) duplicate: Option<ByInFlight<f64>>,
+    /// Nanoseconds of one first call on the memory store.
+    pub(crate) memory_call_ns: Option<f64>,
+    /// Allocations of one first call on the memory store.
+    pub(crate) memory_call_allocations: Option<f64>,
+    /// Instructions of one first call on the memory store; `None` where no tool counts them.
+    pub(crate) memory_call_instructions: Option<u64>,
+    /// Bytes that Redis uses for one completed record.
+    pub(crate) record_bytes: Option<f64>,
+    /// Bytes that Redis uses for the bare result under the same key.
+    pub(crate) plain_set_bytes: Option<f64>,
+    /// Bytes that the attribute adds to a future.
+    pub(crate) future_bytes: Option<f64>,
+    /// The least and the largest of what the medians above are of.
+    pub(crate) spreads: Spreads,
+    /// Calls a second, from which the ratios are taken.
+    pub(crate) calls_per_second: CallsPerSecond,
+    /// What the figures of Redis were measured on.
+    pub(crate) redis: Option<Bed>,
+}
+
+/// A figure for each number of calls in flight.
+pub(crate) type ByInFlight<T> = BTreeMap<usize, T>;
+
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Spreads {
+    pub(crate) first_call: ByInFlight<[f64; 2]>,
+    pub(crate) duplicate: ByInFlight<[f64; 2]>,
+    pub(crate) memory_call_ns: Option<[f64; 2]>,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct CallsPerSecond {
+    pub(crate) first_call: ByInFlight<Rates>,
+    pub(crate) duplicate: ByInFlight<Rates>,
+}
+
+/// Calls a second, by who made them.
+pub(crate) type Rates = BTreeMap<&'static str, Spread>;
+
+/// What a measurement on Redis ran on.
+#[derive(Debug, Serialize)]
+pub(crate) struct Bed {
+    /// Which server.
+    pub(crate) server: String,
+    /// Server and client had a core each.
+    pub(crate) pinned: bool,
+}

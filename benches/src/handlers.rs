@@ -1,0 +1,81 @@
+//! Handlers under the attribute, since that is what users write.
+
+use std::time::Duration;
+
+use idempotent_runtime::{Error, Idempotency, idempotent};
+use serde::{Deserialize, Serialize};
+
+/// The namespace of the runtime, in front of every key.
+pub const NAMESPACE: &str = "shop";
+
+/// The prefix of the handlers here.
+pub const PREFIX: &str = "order:dispatch";
+
+/// How long their records are kept.
+pub const TTL: Duration = Duration::from_hours(24);
+
+/// The first order. With its ten digits a key has 30 bytes, and a receipt has 40 as JSON.
+pub const FIRST_ORDER: u64 = 1_000_000_001;
+
+/// What a handler here returns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The order that it is for.
+    pub order: u64,
+    /// What became of it.
+    pub status: String,
+}
+
+impl Receipt {
+    /// The receipt of an order that was accepted.
+    #[must_use]
+    pub fn of(order: u64) -> Self {
+        Self { order, status: "accepted".to_owned() }
+    }
+}
+
+/// Returns at once: what is left is the guard.
+///
+/// # Errors
+///
+/// The runtime's own.
+#[idempotent(prefix = "order:dispatch", keys = [order], ttl = 24h, via = idempotency)]
+pub async fn dispatch(idempotency: &Idempotency, order: u64) -> Result<Receipt, Error> {
+    Ok(Receipt::of(order))
+}
+
+/// As [`dispatch`], with a fingerprint in its record.
+///
+/// # Errors
+///
+/// The runtime's own.
+#[idempotent(prefix = "order:dispatch", keys = [order], ttl = 24h, fingerprint = [amount], via = idempotency)]
+pub async fn dispatch_for(idempotency: &Idempotency, order: u64, amount: u64) -> Result<Receipt, Error> {
+    Ok(Receipt::of(order))
+}
+
+/// A handler that holds 1 KiB while it waits.
+///
+/// # Errors
+///
+/// The runtime's own.
+#[idempotent(prefix = "order:dispatch", keys = [order], ttl = 24h, via = idempotency)]
+pub async fn held_annotated(idempotency: &Idempotency, order: u64) -> Result<Receipt, Error> {
+    let label = [order.to_le_bytes()[0]; 1024];
+    tokio::task::yield_now().await;
+    std::hint::black_box(&label);
+    Ok(Receipt::of(order))
+}
+
+/// The same without the attribute.
+///
+/// # Errors
+///
+/// None.
+pub async fn held_plain(idempotency: &Idempotency, order: u64) -> Result<Receipt, Error> {
+    let _ = idempotency;
+    let label = [order.to_le_bytes()[0]; 1024];
+    tokio::task::yield_now().await;
+    std::hint::black_box(&label);
+    Ok(Receipt::of(order))
+}

@@ -1,0 +1,164 @@
+//! Guarded calls on Redis, against what a person would write by hand.
+
+mod by_hand;
+mod guarded;
+mod record;
+mod turns;
+
+use std::collections::BTreeMap;
+
+use anyhow::Context as _;
+use servers::{Redis, RedisBinary};
+
+use self::by_hand::{ByHand, Nodelay};
+use self::guarded::Guarded;
+use self::turns::{Contender, Length};
+use crate::figures::{Bed, ByInFlight, Figures, Rates};
+use crate::spread::Spread;
+
+pub(crate) use record::record_bytes;
+
+/// Calls in flight.
+const IN_FLIGHT: [usize; 3] = [1, 50, 500];
+
+/// Runs a server, and gives it and the client a core each where that can be done.
+fn start() -> anyhow::Result<(Redis, Bed)> {
+    let mut missing = None;
+    for &binary in RedisBinary::ALL {
+        match Redis::start(binary) {
+            Ok(redis) => {
+                let pinned = pin(&redis);
+                let bed = Bed { server: version(&redis)?, pinned };
+                return Ok((redis, bed));
+            }
+            Err(error) if error.is_missing() => missing = missing.or(Some(error)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(missing.context("no server is known")?.into())
+}
+
+fn pin(redis: &Redis) -> bool {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    cores > 1 && redis.pin_to(0).is_ok() && servers::pin(std::process::id(), 1).is_ok()
+}
+
+fn version(redis: &Redis) -> anyhow::Result<String> {
+    let info = redis.cli(&["INFO", "server"])?;
+    let info = info.text().unwrap_or_default();
+    let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim);
+    let name = field("server_name").unwrap_or("redis");
+    Ok(format!("{name} {}", field("valkey_version").or(field("redis_version")).unwrap_or("unknown")))
+}
+
+/// Measures first calls and duplicates.
+pub(crate) fn speed(figures: &mut Figures, quick: bool) -> anyhow::Result<()> {
+    let (redis, bed) = start()?;
+    // DEV-BEGIN
+    if let Ok(dev) = std::env::var("DEV") {
+        let w: Vec<&str> = dev.split(' ').collect();
+        let runtime = runtime()?;
+        let contenders = runtime.block_on(async {
+            if w[0] == "first" { first_calls(&redis.url()).await } else { duplicates(&redis.url()).await }
+        })?;
+        let (n, calls): (usize, u64) = (w[2].parse()?, w[3].parse()?);
+        for c in contenders {
+            if c.name == w[1] {
+                runtime.block_on((c.turn)(n, calls))?;
+                let cpu = || rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+                let srv = || -> f64 {
+                    let i = redis.cli(&["INFO", "cpu"]).unwrap();
+                    let i = i.text().unwrap().to_owned();
+                    ["used_cpu_sys:", "used_cpu_user:"]
+                        .iter()
+                        .map(|f| i.lines().find_map(|l| l.strip_prefix(f)).unwrap().trim().parse::<f64>().unwrap())
+                        .sum()
+                };
+                let s0 = srv();
+                let a = cpu();
+                let t = runtime.block_on((c.turn)(n, calls))?;
+                let b = cpu();
+                let s1 = srv();
+                println!(
+                    "server {:.2} {:?} {:.0}/s cpu {:.3} us/call",
+                    (s1 - s0) * 1e6 / calls as f64,
+                    w,
+                    calls as f64 / t.as_secs_f64(),
+                    ((b.tv_sec - a.tv_sec) as f64 * 1e6 + (b.tv_nsec - a.tv_nsec) as f64 / 1e3) / calls as f64
+                );
+            }
+        }
+        return Ok(());
+    }
+    // DEV-END
+    // One thread for the client's work, since it has one core.
+    let runtime = runtime()?;
+    let length = if quick { Length::QUICK } else { Length::FULL };
+    let mut first = ByInFlight::new();
+    let mut duplicate = ByInFlight::new();
+    for in_flight in IN_FLIGHT {
+        let contenders = runtime.block_on(first_calls(&redis.url()))?;
+        first.insert(in_flight, turns::measure(&runtime, &redis, &contenders, in_flight, length)?);
+        let contenders = runtime.block_on(duplicates(&redis.url()))?;
+        duplicate.insert(in_flight, turns::measure(&runtime, &redis, &contenders, in_flight, length)?);
+    }
+    let (ratios, spreads, rates) = compare(first);
+    (figures.first_call, figures.spreads.first_call, figures.calls_per_second.first_call) =
+        (Some(ratios), spreads, rates);
+    let (ratios, spreads, rates) = compare(duplicate);
+    (figures.duplicate, figures.spreads.duplicate, figures.calls_per_second.duplicate) = (Some(ratios), spreads, rates);
+    figures.redis = Some(bed);
+    Ok(())
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let current = std::env::var_os("CURRENT").is_some();
+    if current {
+        return Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
+    }
+    Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?)
+}
+
+async fn first_calls(url: &str) -> anyhow::Result<Vec<Contender>> {
+    Ok(vec![
+        Contender::first_calls(NAGLE, ByHand::connect(url, Nodelay::Off).await?),
+        Contender::first_calls(NODELAY, ByHand::connect(url, Nodelay::On).await?),
+        Contender::first_calls(GUARDED, Guarded::connect(url).await?),
+    ])
+}
+
+async fn duplicates(url: &str) -> anyhow::Result<Vec<Contender>> {
+    Ok(vec![
+        Contender::duplicates(NAGLE, ByHand::connect(url, Nodelay::Off).await?),
+        Contender::duplicates(NODELAY, ByHand::connect(url, Nodelay::On).await?),
+        Contender::duplicates(GUARDED, Guarded::connect(url).await?),
+    ])
+}
+
+const NAGLE: &str = "by_hand";
+const NODELAY: &str = "by_hand_nodelay";
+const GUARDED: &str = "guarded";
+
+/// Calls a second, by contender and round.
+type Measured = BTreeMap<&'static str, Vec<f64>>;
+
+type Compared = (ByInFlight<f64>, ByInFlight<[f64; 2]>, ByInFlight<Rates>);
+
+/// Sets the guarded calls of each round against those of the better baseline in the same round.
+fn compare(measured: ByInFlight<Measured>) -> Compared {
+    let mut compared = Compared::default();
+    for (in_flight, rates) in measured {
+        let spreads: Rates =
+            rates.iter().filter_map(|(name, rates)| Some((*name, Spread::of(rates.clone())?))).collect();
+        let median = |name| spreads.get(name).map_or(0.0, |spread: &Spread| spread.median);
+        let better = if median(NAGLE) > median(NODELAY) { NAGLE } else { NODELAY };
+        if rates.is_empty() { continue; }
+        let ratios = rates[GUARDED].iter().zip(&rates[better]).map(|(guarded, by_hand)| guarded / by_hand).collect();
+        if let Some(ratio) = Spread::of(ratios) {
+            compared.0.insert(in_flight, ratio.median);
+            compared.1.insert(in_flight, [ratio.least, ratio.most]);
+        }
+        compared.2.insert(in_flight, spreads);
+    }
+    compared
+}

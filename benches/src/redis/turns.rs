@@ -1,0 +1,163 @@
+//! Contenders that take turns, so that whatever else the machine does meets each of them alike.
+
+use std::hint::black_box;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use benches::{FIRST_ORDER, Receipt};
+use servers::Redis;
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+
+use super::Measured;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Length {
+    rounds: usize,
+    /// Turns of each contender in a round.
+    turns: usize,
+    turn: Duration,
+}
+
+impl Length {
+    pub(super) const FULL: Self = Self { rounds: 5, turns: 8, turn: Duration::from_millis(60) };
+    pub(super) const QUICK: Self = Self { rounds: 2, turns: 1, turn: Duration::from_millis(5) };
+}
+
+/// Something that makes calls.
+pub(super) trait Caller: Send + Sync + 'static {
+    /// Handles one order, new or not.
+    fn call(&self, order: u64) -> impl Future<Output = anyhow::Result<Receipt>> + Send;
+}
+
+/// A caller with its name and its orders.
+pub(super) struct Contender {
+    pub(super) name: &'static str,
+    orders: Arc<Orders>,
+    pub(super) turn: Box<dyn Fn(usize, u64) -> Turn>,
+}
+
+/// One turn, and how long it took.
+type Turn = Pin<Box<dyn Future<Output = anyhow::Result<Duration>>>>;
+
+/// Which order comes next.
+struct Orders {
+    next: AtomicU64,
+    /// After so many the first comes again.
+    among: u64,
+}
+
+/// Duplicates are of so many orders.
+const REPEATED: u64 = 1_000;
+
+impl Orders {
+    fn next(&self) -> u64 {
+        FIRST_ORDER + self.next.fetch_add(1, Ordering::Relaxed) % self.among
+    }
+}
+
+impl Contender {
+    /// Calls for new orders.
+    pub(super) fn first_calls(name: &'static str, caller: impl Caller) -> Self {
+        Self::new(name, caller, u64::MAX)
+    }
+
+    /// Calls for the same orders again and again.
+    pub(super) fn duplicates(name: &'static str, caller: impl Caller) -> Self {
+        Self::new(name, caller, REPEATED)
+    }
+
+    fn new(name: &'static str, caller: impl Caller, among: u64) -> Self {
+        let orders = Arc::new(Orders { next: AtomicU64::new(0), among });
+        let (caller, of_turns) = (Arc::new(caller), Arc::clone(&orders));
+        let turn = move |in_flight, calls| {
+            Box::pin(turn(Arc::clone(&caller), Arc::clone(&of_turns), in_flight, calls)) as Turn
+        };
+        Self { name, orders, turn: Box::new(turn) }
+    }
+}
+
+/// Makes `calls` calls, `in_flight` at a time: each in a task, as in a consumer.
+async fn turn<C: Caller>(
+    caller: Arc<C>,
+    orders: Arc<Orders>,
+    in_flight: usize,
+    calls: u64,
+) -> anyhow::Result<Duration> {
+    let left = Arc::new(AtomicU64::new(calls));
+    let mut tasks = JoinSet::new();
+    let started = Instant::now();
+    for _ in 0..in_flight {
+        let (caller, orders, left) = (Arc::clone(&caller), Arc::clone(&orders), Arc::clone(&left));
+        tasks.spawn(async move {
+            while left.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+                black_box(caller.call(black_box(orders.next())).await?);
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended??;
+    }
+    Ok(started.elapsed())
+}
+
+/// Measures the contenders' calls a second, in rounds of short turns.
+pub(super) fn measure(
+    runtime: &Runtime,
+    redis: &Redis,
+    contenders: &[Contender],
+    in_flight: usize,
+    length: Length,
+) -> anyhow::Result<Measured> {
+    let turn = |contender: &Contender, calls| runtime.block_on((contender.turn)(in_flight, calls));
+    let mut rates = Measured::new();
+    for _ in 0..length.rounds {
+        redis.cli(&["FLUSHALL", "SYNC"])?;
+        let mut calls = Vec::new();
+        for contender in contenders {
+            contender.orders.next.store(0, Ordering::Relaxed);
+            let first = u64::try_from(in_flight)? * 10 + REPEATED;
+            turn(contender, first)?;
+            let time = turn(contender, first)?;
+            calls.push((first as f64 * length.turn.as_secs_f64() / time.as_secs_f64()) as u64 + 1);
+        }
+        // DEV-BEGIN
+        if let Ok(fine) = std::env::var("FINE") {
+            let w: Vec<u64> = fine.split(' ').map(|w| w.parse().unwrap()).collect();
+            let (reps, us) = (w[0], w[1]);
+            let mut all = vec![Vec::new(); contenders.len()];
+            for start in 0..reps as usize {
+                for at in 0..contenders.len() {
+                    let at = (start + at) % contenders.len();
+                    let n = (calls[at] as f64 * us as f64 / 1e6 / length.turn.as_secs_f64()).max(in_flight as f64 * 2.0) as u64 + 1;
+                    let t = turn(&contenders[at], n)?;
+                    all[at].push(n as f64 / t.as_secs_f64());
+                    if start % 50 == 0 { calls[at] = (n as f64 / t.as_secs_f64() * length.turn.as_secs_f64()) as u64 + 1; }
+                }
+            }
+            for (c, v) in contenders.iter().zip(&mut all) {
+                v.sort_by(|a, b| b.total_cmp(a));
+                println!("FINE {in_flight} {} best {:.0} p5 {:.0} p10 {:.0} p25 {:.0} p50 {:.0}", c.name, v[0], v[v.len() / 20], v[v.len() / 10], v[v.len() / 4], v[v.len() / 2]);
+            }
+            continue;
+        }
+        // DEV-END
+        let mut times = vec![Duration::ZERO; contenders.len()];
+        for start in 0..length.turns {
+            for at in 0..contenders.len() {
+                // Each is the first in its turn: who comes after whom must not matter.
+                let at = (start + at) % contenders.len();
+                times[at] += turn(&contenders[at], calls[at])?;
+            }
+        }
+        for ((contender, calls), time) in contenders.iter().zip(calls).zip(times) {
+            let calls = calls * length.turns as u64;
+            rates.entry(contender.name).or_default().push(calls as f64 / time.as_secs_f64());
+        }
+    }
+    Ok(rates)
+}

@@ -1,0 +1,56 @@
+//! The figures as a person reads them.
+
+use std::fmt::Write as _;
+
+use crate::bars::{Bound, bars};
+use crate::figures::{ByInFlight, Figures, Rates};
+
+/// The tables of what was measured.
+pub(crate) fn text(figures: &Figures) -> String {
+    let mut text = String::new();
+    // Writing to a text does not fail.
+    let _ = write(&mut text, figures);
+    text
+}
+
+fn write(text: &mut String, figures: &Figures) -> std::fmt::Result {
+    if let Some(bed) = &figures.redis {
+        let pinned = if bed.pinned { "a core each for server and client" } else { "server and client not pinned" };
+        writeln!(text, "{}, {pinned}; calls a second, median (least to most)\n", bed.server)?;
+        speeds(text, "first call", &figures.calls_per_second.first_call, figures.first_call.as_ref())?;
+        speeds(text, "duplicate", &figures.calls_per_second.duplicate, figures.duplicate.as_ref())?;
+    }
+    if let Some(nanoseconds) = figures.memory_call_ns {
+        let instructions = match figures.memory_call_instructions {
+            Some(instructions) => format!("{instructions} instructions"),
+            None => "instructions not counted (needs valgrind, or perf with hardware counters)".into(),
+        };
+        writeln!(text, "first call on the memory store: {nanoseconds:.0} ns, {instructions}\n")?;
+    }
+    writeln!(text, "{:<55} {:>9}   {:<14} ", "bar", "measured", "bound")?;
+    for bar in bars(figures) {
+        let bound = match bar.bound {
+            Bound::AtLeast(least) => format!("at least {least}"),
+            Bound::AtMost(most) => format!("at most {most}"),
+        };
+        let met = if bar.is_met() { "met" } else { "NOT MET" };
+        writeln!(text, "{:<55} {:>9.2}   {bound:<14} {met}", bar.name, bar.measured)?;
+    }
+    Ok(())
+}
+
+fn speeds(
+    text: &mut String,
+    what: &str,
+    rates: &ByInFlight<Rates>,
+    ratios: Option<&ByInFlight<f64>>,
+) -> std::fmt::Result {
+    for (in_flight, rates) in rates {
+        let ratio = ratios.and_then(|ratios| ratios.get(in_flight)).copied().unwrap_or_default();
+        writeln!(text, "{what}, {in_flight} in flight: ratio {ratio:.2}")?;
+        for (name, rate) in rates {
+            writeln!(text, "  {name:<20} {:>8.0} ({:.0} to {:.0})", rate.median, rate.least, rate.most)?;
+        }
+    }
+    writeln!(text)
+}
