@@ -152,7 +152,9 @@ fn compare(measured: ByInFlight<Measured>) -> Compared {
             rates.iter().filter_map(|(name, rates)| Some((*name, Spread::of(rates.clone())?))).collect();
         let median = |name| spreads.get(name).map_or(0.0, |spread: &Spread| spread.median);
         let better = if median(NAGLE) > median(NODELAY) { NAGLE } else { NODELAY };
-        if rates.is_empty() { continue; }
+        if rates.is_empty() {
+            continue;
+        }
         let ratios = rates[GUARDED].iter().zip(&rates[better]).map(|(guarded, by_hand)| guarded / by_hand).collect();
         if let Some(ratio) = Spread::of(ratios) {
             compared.0.insert(in_flight, ratio.median);

@@ -133,15 +133,27 @@ pub(super) fn measure(
             for start in 0..reps as usize {
                 for at in 0..contenders.len() {
                     let at = (start + at) % contenders.len();
-                    let n = (calls[at] as f64 * us as f64 / 1e6 / length.turn.as_secs_f64()).max(in_flight as f64 * 2.0) as u64 + 1;
+                    let n = (calls[at] as f64 * us as f64 / 1e6 / length.turn.as_secs_f64()).max(in_flight as f64 * 2.0)
+                        as u64
+                        + 1;
                     let t = turn(&contenders[at], n)?;
                     all[at].push(n as f64 / t.as_secs_f64());
-                    if start % 50 == 0 { calls[at] = (n as f64 / t.as_secs_f64() * length.turn.as_secs_f64()) as u64 + 1; }
+                    if start % 50 == 0 {
+                        calls[at] = (n as f64 / t.as_secs_f64() * length.turn.as_secs_f64()) as u64 + 1;
+                    }
                 }
             }
             for (c, v) in contenders.iter().zip(&mut all) {
                 v.sort_by(|a, b| b.total_cmp(a));
-                println!("FINE {in_flight} {} best {:.0} p5 {:.0} p10 {:.0} p25 {:.0} p50 {:.0}", c.name, v[0], v[v.len() / 20], v[v.len() / 10], v[v.len() / 4], v[v.len() / 2]);
+                println!(
+                    "FINE {in_flight} {} best {:.0} p5 {:.0} p10 {:.0} p25 {:.0} p50 {:.0}",
+                    c.name,
+                    v[0],
+                    v[v.len() / 20],
+                    v[v.len() / 10],
+                    v[v.len() / 4],
+                    v[v.len() / 2]
+                );
             }
             continue;
         }
