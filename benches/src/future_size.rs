@@ -10,5 +10,5 @@ pub(crate) fn measure() -> anyhow::Result<f64> {
     let plain = size_of_val(&held_plain(&idempotency, FIRST_ORDER));
     let annotated = size_of_val(&held_annotated(&idempotency, FIRST_ORDER));
     anyhow::ensure!(plain >= 1024, "the plain future has only {plain} bytes: its local is not held");
-    Ok((annotated - plain) as f64)
+    Ok(u32::try_from(annotated - plain)?.into())
 }

@@ -21,17 +21,17 @@ pub(crate) fn measure(figures: &mut Figures, quick: bool) -> anyhow::Result<()> 
         figures.spreads.memory_call_ns = Some([spread.least, spread.most]);
     }
     figures.memory_call_allocations = Some(allocations()?);
-    figures.memory_call_instructions = instructions()?;
+    figures.memory_call_instructions = instructions(if quick { 100 } else { 5_000 })?;
     Ok(())
 }
 
 /// Nanoseconds of one call, on a store that has seen a tenth as many.
-fn nanoseconds(calls: u64) -> anyhow::Result<f64> {
+fn nanoseconds(calls: u32) -> anyhow::Result<f64> {
     let mut memory = MemoryCalls::new()?;
-    memory.run(calls / 10)?;
+    memory.run(u64::from(calls) / 10)?;
     let started = Instant::now();
-    memory.run(calls)?;
-    Ok(started.elapsed().as_secs_f64() * 1e9 / calls as f64)
+    memory.run(calls.into())?;
+    Ok(started.elapsed().as_secs_f64() * 1e9 / f64::from(calls))
 }
 
 /// Allocations of one call, by the program beside this one, which counts them.
@@ -49,12 +49,11 @@ fn allocations() -> anyhow::Result<f64> {
 }
 
 /// Instructions of one call: what twice as many calls take more, over how many more they are.
-fn instructions() -> anyhow::Result<Option<u64>> {
-    const CALLS: u64 = 5_000;
+fn instructions(calls: u64) -> anyhow::Result<Option<u64>> {
     let tools = [callgrind as fn(u64) -> anyhow::Result<Option<u64>>, perf];
     for counted in tools {
-        if let (Some(once), Some(twice)) = (counted(CALLS)?, counted(CALLS * 2)?) {
-            return Ok(Some(twice.saturating_sub(once) / CALLS));
+        if let (Some(once), Some(twice)) = (counted(calls)?, counted(calls * 2)?) {
+            return Ok(Some(twice.saturating_sub(once) / calls));
         }
     }
     Ok(None)

@@ -9,8 +9,8 @@ use std::time::Duration;
 use idempotent_runtime::store::{ClaimAnswer, ClaimRequest, OnLapse, Retention};
 use idempotent_runtime::testing::{Fault, FaultyStore, Gate, Operation};
 use idempotent_runtime::{
-    CallBuilder, Disposition, Error, ErrorKind, Idempotency, Key, MemoryStore, OnCrash, OnLost, OnOutage, Outcome,
-    OutcomeKind, Store, Token, with_outcome,
+    CallBuilder, Disposition, Error, ErrorKind, Idempotency, Key, MemoryStore, OnBusy, OnCrash, OnLost, OnOutage,
+    Outcome, OutcomeKind, Store, Token, with_outcome,
 };
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -222,6 +222,28 @@ mod claiming {
         assert_eq!(kind(refuted), ErrorKind::StoreUnavailable);
         shop.faults.quiet().await;
         assert_eq!(shop.duplicate().await.0, Ok(1), "the claim in its place was put back");
+    }
+}
+
+mod waiting {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_late_put_back_of_one_look_leaves_the_claim_of_the_next() {
+        let (shop, first, second) = (Shop::new(), Gate::new("first"), Gate::new("second"));
+        let owner = spawn(Shop::on(&shop.other).run(shop.gated(&first)));
+        first.reached().await;
+        // The answer to the first look is lost, so it is put back; that message is slow.
+        shop.faults.next(Operation::Claim, Fault::LosesAnswer);
+        shop.faults.always(Operation::PutBack, Fault::ArrivesLate);
+        let waiter = spawn(shop.call().on_busy(OnBusy::Wait(LEASE)).run(shop.gated(&second)));
+        shop.faults.called(Operation::PutBack, 1).await;
+        owner.abort();
+        second.reached().await;
+        shop.faults.deliver_late().await.unwrap();
+        assert_eq!(shop.duplicate().await.0, Err(ErrorKind::Busy), "the waiter's claim stands");
+        second.open();
+        assert_eq!(waiter.await.unwrap().unwrap(), 1);
     }
 }
 

@@ -424,7 +424,7 @@ async fn aliases_of_result() {
 #[idempotent(prefix = "cfg", keys = [id], ttl = 1h)]
 async fn cfg_on_arguments(
     id: u64,
-    #[cfg(feature = "absent")] _absent: u64,
+    #[cfg(any())] _absent: u64,
     #[allow(clippy::needless_pass_by_value)] name: String,
 ) -> Result<usize, Error> {
     ran().await;

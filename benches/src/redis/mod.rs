@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context as _;
 use servers::{Redis, RedisBinary};
+use tokio::runtime::Runtime;
 
 use self::by_hand::{ByHand, Nodelay};
 use self::guarded::Guarded;
@@ -38,9 +39,9 @@ fn start() -> anyhow::Result<(Redis, Bed)> {
     Err(missing.context("no server is known")?.into())
 }
 
+/// Whether both have a core of their own now: not where there is one core, or no `taskset`.
 fn pin(redis: &Redis) -> bool {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    cores > 1 && redis.pin_to(0).is_ok() && servers::pin(std::process::id(), 1).is_ok()
+    servers::pin(std::process::id(), 1).is_ok() && redis.pin_to(0).is_ok()
 }
 
 fn version(redis: &Redis) -> anyhow::Result<String> {
@@ -54,44 +55,6 @@ fn version(redis: &Redis) -> anyhow::Result<String> {
 /// Measures first calls and duplicates.
 pub(crate) fn speed(figures: &mut Figures, quick: bool) -> anyhow::Result<()> {
     let (redis, bed) = start()?;
-    // DEV-BEGIN
-    if let Ok(dev) = std::env::var("DEV") {
-        let w: Vec<&str> = dev.split(' ').collect();
-        let runtime = runtime()?;
-        let contenders = runtime.block_on(async {
-            if w[0] == "first" { first_calls(&redis.url()).await } else { duplicates(&redis.url()).await }
-        })?;
-        let (n, calls): (usize, u64) = (w[2].parse()?, w[3].parse()?);
-        for c in contenders {
-            if c.name == w[1] {
-                runtime.block_on((c.turn)(n, calls))?;
-                let cpu = || rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-                let srv = || -> f64 {
-                    let i = redis.cli(&["INFO", "cpu"]).unwrap();
-                    let i = i.text().unwrap().to_owned();
-                    ["used_cpu_sys:", "used_cpu_user:"]
-                        .iter()
-                        .map(|f| i.lines().find_map(|l| l.strip_prefix(f)).unwrap().trim().parse::<f64>().unwrap())
-                        .sum()
-                };
-                let s0 = srv();
-                let a = cpu();
-                let t = runtime.block_on((c.turn)(n, calls))?;
-                let b = cpu();
-                let s1 = srv();
-                println!(
-                    "server {:.2} {:?} {:.0}/s cpu {:.3} us/call",
-                    (s1 - s0) * 1e6 / calls as f64,
-                    w,
-                    calls as f64 / t.as_secs_f64(),
-                    ((b.tv_sec - a.tv_sec) as f64 * 1e6 + (b.tv_nsec - a.tv_nsec) as f64 / 1e3) / calls as f64
-                );
-            }
-        }
-        return Ok(());
-    }
-    // DEV-END
-    // One thread for the client's work, since it has one core.
     let runtime = runtime()?;
     let length = if quick { Length::QUICK } else { Length::FULL };
     let mut first = ByInFlight::new();
@@ -111,11 +74,8 @@ pub(crate) fn speed(figures: &mut Figures, quick: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    let current = std::env::var_os("CURRENT").is_some();
-    if current {
-        return Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
-    }
+/// One thread for the client's work, since it has one core.
+fn runtime() -> anyhow::Result<Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?)
 }
 
@@ -152,9 +112,6 @@ fn compare(measured: ByInFlight<Measured>) -> Compared {
             rates.iter().filter_map(|(name, rates)| Some((*name, Spread::of(rates.clone())?))).collect();
         let median = |name| spreads.get(name).map_or(0.0, |spread: &Spread| spread.median);
         let better = if median(NAGLE) > median(NODELAY) { NAGLE } else { NODELAY };
-        if rates.is_empty() {
-            continue;
-        }
         let ratios = rates[GUARDED].iter().zip(&rates[better]).map(|(guarded, by_hand)| guarded / by_hand).collect();
         if let Some(ratio) = Spread::of(ratios) {
             compared.0.insert(in_flight, ratio.median);

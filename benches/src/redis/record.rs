@@ -32,5 +32,5 @@ pub(crate) fn record_bytes(figures: &mut Figures) -> anyhow::Result<()> {
 
 fn memory_usage(redis: &Redis, key: &str) -> anyhow::Result<f64> {
     let bytes = redis.cli(&["MEMORY", "USAGE", key])?.integer().with_context(|| format!("there is no {key}"))?;
-    Ok(bytes as f64)
+    Ok(i32::try_from(bytes)?.into())
 }

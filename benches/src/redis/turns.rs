@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use benches::{FIRST_ORDER, Receipt};
@@ -18,12 +18,12 @@ use super::Measured;
 pub(super) struct Length {
     rounds: usize,
     /// Turns of each contender in a round.
-    turns: usize,
+    turns: u32,
     turn: Duration,
 }
 
 impl Length {
-    pub(super) const FULL: Self = Self { rounds: 5, turns: 8, turn: Duration::from_millis(60) };
+    pub(super) const FULL: Self = Self { rounds: 5, turns: 24, turn: Duration::from_millis(20) };
     pub(super) const QUICK: Self = Self { rounds: 2, turns: 1, turn: Duration::from_millis(5) };
 }
 
@@ -35,9 +35,9 @@ pub(super) trait Caller: Send + Sync + 'static {
 
 /// A caller with its name and its orders.
 pub(super) struct Contender {
-    pub(super) name: &'static str,
+    name: &'static str,
     orders: Arc<Orders>,
-    pub(super) turn: Box<dyn Fn(usize, u64) -> Turn>,
+    turn: Box<dyn Fn(usize, u32) -> Turn>,
 }
 
 /// One turn, and how long it took.
@@ -51,7 +51,7 @@ struct Orders {
 }
 
 /// Duplicates are of so many orders.
-const REPEATED: u64 = 1_000;
+const REPEATED: u32 = 1_000;
 
 impl Orders {
     fn next(&self) -> u64 {
@@ -67,7 +67,7 @@ impl Contender {
 
     /// Calls for the same orders again and again.
     pub(super) fn duplicates(name: &'static str, caller: impl Caller) -> Self {
-        Self::new(name, caller, REPEATED)
+        Self::new(name, caller, REPEATED.into())
     }
 
     fn new(name: &'static str, caller: impl Caller, among: u64) -> Self {
@@ -85,9 +85,9 @@ async fn turn<C: Caller>(
     caller: Arc<C>,
     orders: Arc<Orders>,
     in_flight: usize,
-    calls: u64,
+    calls: u32,
 ) -> anyhow::Result<Duration> {
-    let left = Arc::new(AtomicU64::new(calls));
+    let left = Arc::new(AtomicU32::new(calls));
     let mut tasks = JoinSet::new();
     let started = Instant::now();
     for _ in 0..in_flight {
@@ -120,55 +120,24 @@ pub(super) fn measure(
         let mut calls = Vec::new();
         for contender in contenders {
             contender.orders.next.store(0, Ordering::Relaxed);
-            let first = u64::try_from(in_flight)? * 10 + REPEATED;
-            turn(contender, first)?;
+            // Once round, so that no duplicate meets a record in progress.
+            turn(contender, REPEATED)?;
+            let first = u32::try_from(in_flight)? * 10 + REPEATED;
             let time = turn(contender, first)?;
-            calls.push((first as f64 * length.turn.as_secs_f64() / time.as_secs_f64()) as u64 + 1);
+            let fitting = u128::from(first) * length.turn.as_nanos() / time.as_nanos();
+            calls.push(u32::try_from(fitting)? + 1);
         }
-        // DEV-BEGIN
-        if let Ok(fine) = std::env::var("FINE") {
-            let w: Vec<u64> = fine.split(' ').map(|w| w.parse().unwrap()).collect();
-            let (reps, us) = (w[0], w[1]);
-            let mut all = vec![Vec::new(); contenders.len()];
-            for start in 0..reps as usize {
-                for at in 0..contenders.len() {
-                    let at = (start + at) % contenders.len();
-                    let n = (calls[at] as f64 * us as f64 / 1e6 / length.turn.as_secs_f64()).max(in_flight as f64 * 2.0)
-                        as u64
-                        + 1;
-                    let t = turn(&contenders[at], n)?;
-                    all[at].push(n as f64 / t.as_secs_f64());
-                    if start % 50 == 0 {
-                        calls[at] = (n as f64 / t.as_secs_f64() * length.turn.as_secs_f64()) as u64 + 1;
-                    }
-                }
-            }
-            for (c, v) in contenders.iter().zip(&mut all) {
-                v.sort_by(|a, b| b.total_cmp(a));
-                println!(
-                    "FINE {in_flight} {} best {:.0} p5 {:.0} p10 {:.0} p25 {:.0} p50 {:.0}",
-                    c.name,
-                    v[0],
-                    v[v.len() / 20],
-                    v[v.len() / 10],
-                    v[v.len() / 4],
-                    v[v.len() / 2]
-                );
-            }
-            continue;
-        }
-        // DEV-END
         let mut times = vec![Duration::ZERO; contenders.len()];
         for start in 0..length.turns {
             for at in 0..contenders.len() {
                 // Each is the first in its turn: who comes after whom must not matter.
-                let at = (start + at) % contenders.len();
+                let at = (start as usize + at) % contenders.len();
                 times[at] += turn(&contenders[at], calls[at])?;
             }
         }
         for ((contender, calls), time) in contenders.iter().zip(calls).zip(times) {
-            let calls = calls * length.turns as u64;
-            rates.entry(contender.name).or_default().push(calls as f64 / time.as_secs_f64());
+            let calls = f64::from(calls) * f64::from(length.turns);
+            rates.entry(contender.name).or_default().push(calls / time.as_secs_f64());
         }
     }
     Ok(rates)

@@ -61,10 +61,9 @@ const TRIES: u32 = 3;
 pub(super) async fn claim(core: Arc<Core>, wanted: Arc<Wanted>, superseded: Option<Box<Completed>>) -> Decision {
     let policy = &wanted.policy;
     let mut waiting = Waiting::new(policy.on_busy);
-    let mut token = Token::random();
     let mut tries = 0;
     while tries < TRIES {
-        match claim_once(&core, &wanted, superseded.as_deref(), token).await {
+        match claim_once(&core, &wanted, superseded.as_deref()).await {
             Answered::Ours(owned) if policy.begins() && !policy.existing => {
                 match Box::pin(begin(&core, &wanted, owned)).await {
                     Ok(Some(owned)) => return Decision::Run(owned),
@@ -75,21 +74,21 @@ pub(super) async fn claim(core: Arc<Core>, wanted: Arc<Wanted>, superseded: Opti
             Answered::Ours(owned) => return Decision::Run(owned),
             Answered::TooLate => tries += 1,
             Answered::Busy { remaining, error } => {
-                // The same call asks again, under the same token: nothing of it was acquired or put back.
-                if Box::pin(waiting.pause(&*core.store, &wanted.key, remaining)).await {
-                    continue;
+                if !Box::pin(waiting.pause(&*core.store, &wanted.key, remaining)).await {
+                    return Decision::Refuse(error);
                 }
-                return Decision::Refuse(error);
             }
             Answered::Decided(decision) => return decision,
         }
-        token = Token::random();
     }
     Decision::Refuse(unavailable(&wanted.key).detail("the store's answers took longer than the lease"))
 }
 
-async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Completed>, token: Token) -> Answered {
+/// Claims once, under a token of its own: where a message of the last claim may still be on its way, that claim was put
+/// back and its token is dead.
+async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Completed>) -> Answered {
     let Wanted { key, fingerprint, policy } = wanted;
+    let token = Token::random();
     let request = ClaimRequest {
         token,
         owner: &core.owner,
@@ -102,7 +101,9 @@ async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Compl
         begun: !policy.begins(),
         fenced: policy.fenced,
     };
-    let superseded = superseded.map(|record| Box::new((record.clone(), completed_retention(policy))));
+    // Put back under the claim's own token: under the old one, a late message of this claim would replace it again.
+    let superseded =
+        superseded.map(|record| Box::new((Completed { token, ..record.clone() }, completed_retention(policy))));
     let mut asked = Asked { core, key, lease: policy.lease, superseded, token: Some(token) };
     let mut messages = 0;
     let answer = ask::within(core.settings.store_timeout, || {

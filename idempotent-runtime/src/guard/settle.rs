@@ -38,6 +38,7 @@ async fn complete(
     wanted: &Wanted,
 ) -> Settled {
     let lease = Arc::clone(owned.lease());
+    let returned = core.clock.now();
     let answer = ask::within(core.settings.settle_timeout, || {
         observe::store(&*core.store, "complete", core.store.complete(&lease.key, lease.token, &recorded, retention))
     })
@@ -51,6 +52,11 @@ async fn complete(
             owned.ended();
             observe::completion_lost(&lease.key);
             Settled::Lost
+        }
+        // Recorded, and expired again, before this answer came.
+        Ok(CompleteAnswer::Absent) if retention.is_over(core.clock.now().since(returned)) => {
+            owned.ended();
+            Settled::Done
         }
         Ok(CompleteAnswer::Absent) => {
             owned.ended();

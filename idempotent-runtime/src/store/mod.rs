@@ -173,6 +173,13 @@ pub enum Retention {
     Forever,
 }
 
+impl Retention {
+    /// Whether a record that was written this long ago is gone.
+    pub(crate) fn is_over(self, age: Duration) -> bool {
+        matches!(self, Self::For(time) if age >= time)
+    }
+}
+
 /// What a store answers to a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClaimAnswer {
