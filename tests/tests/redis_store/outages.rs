@@ -163,7 +163,7 @@ fn pretended(answer: impl Fn(&str) -> &'static str + Send + 'static) -> String {
     thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.expect("a connection");
-            let mut bytes = [0; 64 * 1024];
+            let mut bytes = vec![0; 64 * 1024];
             while let Ok(read @ 1..) = stream.read(&mut bytes) {
                 let requests = String::from_utf8_lossy(&bytes[..read]).into_owned();
                 for request in requests.split('*').skip(1) {
