@@ -146,7 +146,7 @@ fn times(record: Record) -> Vec<Time> {
     }
 }
 
-/// The record after that time; it is one of [`times`], or two leases.
+/// The record after that time; it is one of `times`, or two leases.
 pub fn passed(record: Record, time: Time) -> Record {
     match (record, time) {
         (Record::InProgress { claim, below, .. }, Time::Half) => {
