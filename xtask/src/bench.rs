@@ -4,7 +4,12 @@ use crate::command;
 
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     // Quiet, so that with `--json` the output is the object alone.
-    let mut cargo = command::cargo();
-    cargo.args(["run", "--quiet", "--release", "--package", "benches", "--"]).args(arguments);
-    command::run(&mut cargo)
+    let cargo = |task| {
+        let mut cargo = command::cargo();
+        cargo.args([task, "--quiet", "--release", "--package", "benches"]);
+        cargo
+    };
+    // All programs of the package: one of them runs another.
+    command::run(cargo("build").arg("--bins"))?;
+    command::run(cargo("run").arg("--").args(arguments))
 }
