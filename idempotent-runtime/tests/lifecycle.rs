@@ -403,6 +403,17 @@ mod verify {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_recorded_failure_has_no_effect_to_ask_about() {
+        let (idempotency, runs) = (Idempotency::memory(), Runs::default());
+        let replies = || Replies::recorded().errors_recorded();
+        let first = pay(&idempotency).run_with(replies(), async { Err::<u32, _>(Failure::Declined) }).await;
+        assert_eq!(first, Err(Failure::Declined));
+        let call = pay(&idempotency).verify(async { unreachable!() as Result<bool, Failure> });
+        assert_eq!(call.run_with(replies(), runs.one()).await, Err(Failure::Declined));
+        assert_eq!(runs.count(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn the_replacement_that_fails_in_existing_restores_the_record() {
         let (idempotency, runs) = (Idempotency::memory(), Runs::default());
         pay(&idempotency).run(runs.one()).await.unwrap();

@@ -143,7 +143,9 @@ impl Guard {
                     self.stage = match decision {
                         Decision::Run(owned) => self.running(owned),
                         Decision::Unguarded => self.unguarded(),
-                        Decision::Answer(completed) if self.phase() == Some(Phase::Verifying) => {
+                        Decision::Answer(completed)
+                            if self.phase() == Some(Phase::Verifying) && claims_effect(&completed) =>
+                        {
                             Stage::Verifying(completed)
                         }
                         Decision::Answer(completed) => Stage::Answering(completed),
@@ -368,6 +370,12 @@ impl Guard {
         }
         self.refuse(Error::new(ErrorKind::ClaimLost).key(self.wanted.key.as_str()))
     }
+}
+
+/// Whether a record says that the action had its effect. One that failed for good had none, and `verify` would always
+/// refute it.
+fn claims_effect(completed: &Completed) -> bool {
+    matches!(completed.result, Recorded::Value(_) | Recorded::Nothing(_))
 }
 
 /// A future starts with the question that stands first in it.
