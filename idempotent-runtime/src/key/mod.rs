@@ -1,6 +1,10 @@
 //! Keys: `prefix` plus the key parts, so that different parts never give the same key.
 
+#[cfg(any(feature = "time", feature = "chrono", feature = "jiff"))]
+mod calendar;
 mod encode;
+#[cfg(any(feature = "time", feature = "chrono", feature = "jiff", feature = "uuid", feature = "rust_decimal"))]
+mod foreign;
 mod part;
 
 use std::fmt;

@@ -1,6 +1,7 @@
 //! What can stand in a key: values with a stable text.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZero;
 use std::rc::Rc;
@@ -13,6 +14,19 @@ use super::{KeyParts, MissingPart};
 /// Its text must be the same for equal values, in every version of your program and on every machine: a record
 /// written today must be found next week. That is why `f64` (`0.1 + 0.2`) and `HashMap` (no order) are no key parts.
 /// A number and its decimal text are the same part, so a field may change from `u64` to `String`.
+///
+/// | type | its text |
+/// |---|---|
+/// | integers, `bool`, `char`, text, addresses | as `Display` writes it |
+/// | `[u8; N]`, `[u8]`, `Vec<u8>` | hexadecimal |
+/// | references, `Box`, `Rc`, `Arc`, `Cow` | that of what they hold |
+/// | tuples | one part for each element |
+/// | `Option` | that of what it holds; `None` is a missing part, and the call is refused |
+/// | `Uuid` (feature `uuid`) | in lower case, with hyphens |
+/// | `OffsetDateTime`, `UtcDateTime` (`time`), `DateTime` (`chrono`), `Timestamp`, `ZonedDateTime` (`jiff`) | RFC 3339 in UTC, `2026-08-27T10:00:00.5Z`: the same for the same instant |
+/// | `Date` (`time`), `NaiveDate` (`chrono`), `civil::Date` (`jiff`) | `2026-08-27` |
+/// | `Decimal` (feature `rust_decimal`) | without trailing zeros |
+/// | your own | write it, as below |
 ///
 /// ```
 /// use idempotent_runtime::{KeyPart, KeyParts, MissingPart};
@@ -28,7 +42,7 @@ use super::{KeyParts, MissingPart};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of an idempotency key",
     label = "no stable text form",
-    note = "use an id (integer, text, `Uuid`, …), or implement `KeyPart` for a type of your own"
+    note = "use an id (integer, text, bytes, …); for a type of your own derive `KeyPart`, for one of `uuid`, `time`, `chrono`, `jiff` or `rust_decimal` switch on the feature of that name"
 )]
 pub trait KeyPart {
     /// Writes the value, as one part or several.
@@ -76,9 +90,85 @@ impl<T: KeyPart + ToOwned + ?Sized> KeyPart for Cow<'_, T> {
     }
 }
 
+macro_rules! bytes {
+    ($($type:ty $(, $length:ident)?;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl$(<const $length: usize>)? KeyPart for $type {
+            fn encode(&self, parts: &mut KeyParts<'_>) -> Result<(), MissingPart> {
+                parts.push_display(&Hexadecimal(self))
+            }
+        }
+    )*};
+}
+
+bytes! {
+    [u8; N], N;
+    [u8];
+    Vec<u8>;
+}
+
+/// Bytes as people write digests and object ids: two lower-case digits each.
+struct Hexadecimal<'a>(&'a [u8]);
+
+impl fmt::Display for Hexadecimal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+macro_rules! tuples {
+    ($($($part:ident)+;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($part: KeyPart),+> KeyPart for ($($part,)+) {
+            #[expect(non_snake_case, reason = "a part is named as its type parameter")]
+            fn encode(&self, parts: &mut KeyParts<'_>) -> Result<(), MissingPart> {
+                let ($($part,)+) = self;
+                $($part.encode(parts)?;)+
+                Ok(())
+            }
+        }
+    )*};
+}
+
+tuples! {
+    A;
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+    A B C D E F G;
+    A B C D E F G H;
+}
+
 /// `None` is a missing part: the call is refused.
 impl<T: KeyPart> KeyPart for Option<T> {
     fn encode(&self, parts: &mut KeyParts<'_>) -> Result<(), MissingPart> {
         self.as_ref().ok_or(MissingPart)?.encode(parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::encode;
+
+    fn text(part: &dyn KeyPart) -> String {
+        encode(None, "p", &[part]).expect("no part is missing").as_str().to_owned()
+    }
+
+    #[test]
+    fn bytes_are_hexadecimal() {
+        assert_eq!(text(&[0x00_u8, 0x1f, 0xff]), "p:001fff");
+        assert_eq!(text(&vec![0x1f_u8]), "p:1f");
+        assert_eq!(text(&&[0x1f_u8][..]), "p:1f");
+        assert_eq!(encode(None, "p", &[&[0_u8; 0]]).unwrap_err(), 0, "no bytes are a missing part");
+    }
+
+    #[test]
+    fn tuples_are_their_parts() {
+        assert_eq!(text(&(7, "a:b")), "p:7:a%3Ab");
+        assert_eq!(text(&(1, 2, 3, 4, 5, 6, 7, 8)), "p:1:2:3:4:5:6:7:8");
+        assert_eq!(encode(None, "p", &[&(7, None::<u8>)]).unwrap_err(), 0);
     }
 }
