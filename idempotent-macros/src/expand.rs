@@ -191,7 +191,8 @@ fn borrowed(expr: &Expr) -> TokenStream {
         .collect()
 }
 
-fn ends(tokens: &impl ToTokens) -> (Span, Span) {
+/// The first and the last span of `tokens`.
+pub(crate) fn ends(tokens: &impl ToTokens) -> (Span, Span) {
     let mut spans = tokens.to_token_stream().into_iter().map(|token| token.span());
     let first = spans.next().unwrap_or_else(Span::call_site);
     (first, spans.last().unwrap_or(first))

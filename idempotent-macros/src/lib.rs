@@ -1,4 +1,5 @@
-//! The `#[idempotent]` attribute of `idempotent-runtime`, which re-exports it: depend on that crate alone.
+//! The `#[idempotent]` attribute and `#[derive(KeyPart)]` of `idempotent-runtime`, which re-exports them: depend on that
+//! crate alone.
 //!
 //! ```text
 //! attribute ─ args ─┐
@@ -17,6 +18,7 @@ mod expand;
 mod fallback;
 mod function;
 mod handler;
+mod key_part;
 mod keys;
 mod number;
 mod options;
@@ -35,6 +37,12 @@ mod tests;
 #[proc_macro_attribute]
 pub fn idempotent(args: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     rewrite(args.into(), item.into()).into()
+}
+
+#[doc = include_str!("key_part.md")]
+#[proc_macro_derive(KeyPart, attributes(key))]
+pub fn key_part(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    key_part::derive(item.into()).into()
 }
 
 /// Parse, plan, expand; where one of the first two finds a mistake, the function as it was and what is to be said.

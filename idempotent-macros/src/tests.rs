@@ -8,12 +8,18 @@ use std::{env, fs};
 
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
-use syn::{ItemFn, Meta};
+use syn::{DeriveInput, ItemFn, Meta};
 
 const EXPANDS_TO: &str = "\n// ---- expands to ----\n\n";
 
-/// Expands the one function in `source`, whose first attribute is `#[idempotent(…)]`.
+/// Expands the one function in `source`, whose first attribute is `#[idempotent(…)]`, or the one type, whose first is
+/// `#[derive(KeyPart)]`.
 fn expand(source: &str) -> TokenStream {
+    if source.starts_with("#[derive(KeyPart)]") {
+        let mut item: DeriveInput = syn::parse_str(source).expect("the source is a type");
+        item.attrs.remove(0);
+        return super::key_part::derive(item.into_token_stream());
+    }
     let mut function: ItemFn = syn::parse_str(source).expect("the source is a function");
     let attribute = function.attrs.remove(0);
     let Meta::List(arguments) = attribute.meta else { panic!("the first attribute has arguments") };

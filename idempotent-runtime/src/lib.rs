@@ -77,7 +77,7 @@ pub use fingerprint::Fingerprint;
 pub use idempotency::{
     Builder, CallBuilder, Existing, Idempotency, Question, Replies, Unasked, Verify, Via, installed,
 };
-pub use idempotent_macros::idempotent;
+pub use idempotent_macros::{KeyPart, idempotent};
 pub use key::{Key, KeyPart, KeyParts, MissingPart};
 pub use outcome::{Disposition, Outcome, OutcomeKind, WithOutcome, with_outcome};
 pub use policy::{OnBusy, OnCrash, OnDuplicate, OnError, OnLost, OnOutage};

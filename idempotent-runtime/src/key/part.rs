@@ -26,7 +26,7 @@ use super::{KeyParts, MissingPart};
 /// | `OffsetDateTime`, `UtcDateTime` (`time`), `DateTime` (`chrono`), `Timestamp`, `ZonedDateTime` (`jiff`) | RFC 3339 in UTC, `2026-08-27T10:00:00.5Z`: the same for the same instant |
 /// | `Date` (`time`), `NaiveDate` (`chrono`), `civil::Date` (`jiff`) | `2026-08-27` |
 /// | `Decimal` (feature `rust_decimal`) | without trailing zeros |
-/// | your own | write it, as below |
+/// | your own | derive [`KeyPart`](derive@crate::KeyPart), or write it as below |
 ///
 /// ```
 /// use idempotent_runtime::{KeyPart, KeyParts, MissingPart};
