@@ -372,3 +372,57 @@ async fn fenced_gives_a_fence_that_grows() {
     })
     .await;
 }
+
+mod hidden {
+    use super::*;
+
+    #[idempotent(prefix = "hidden", keys = [name], ttl = 1h, fingerprint = age, hidden)]
+    async fn hidden(name: &str, age: u8) -> Result<u64, Failure> {
+        if age == 0 { Err(Failure::Network) } else { Ok(ran()) }
+    }
+
+    #[tokio::test]
+    async fn the_key_says_nothing_of_its_parts() {
+        let with = |secret: &[u8]| Idempotency::builder().secret(secret).build(MemoryStore::new()).unwrap();
+        let idempotency = with(b"a secret of sixteen");
+        let expected = idempotency.hidden_key("hidden", &[&"Ada"]).unwrap();
+        assert_ne!(with(b"another of sixteen").hidden_key("hidden", &[&"Ada"]).unwrap(), expected);
+        idempotency
+            .scope(async {
+                let (first, outcome) = with_outcome(hidden("Ada", 36)).await;
+                assert_eq!((first, outcome.key()), (Ok(1), Some(expected.as_str())));
+                assert_eq!(hidden("Ada", 36).await, Ok(1));
+                assert_eq!(hidden("Bob", 36).await, Ok(2));
+                assert_eq!(hidden("Ada", 37).await, refused(ErrorKind::Mismatch));
+                assert_eq!(hidden("", 36).await, refused(ErrorKind::MissingKeyPart));
+            })
+            .await;
+    }
+
+    #[tokio::test]
+    async fn the_record_says_nothing_of_an_error() {
+        let idempotency = Idempotency::builder().secret([7; 32]).build(MemoryStore::new()).unwrap();
+        let key = idempotency.hidden_key("told", &[&"Ada"]).unwrap();
+
+        #[idempotent(prefix = "told", keys = [name], ttl = 1h, hidden, map_err = |error| error.to_string())]
+        async fn told(name: &str) -> Result<(), String> {
+            Err(format!("{name} is unknown"))
+        }
+
+        assert!(idempotency.scope(told("Ada")).await.is_err());
+        let record = idempotency.inspect(&key).await.unwrap().expect("a record");
+        assert!(!format!("{record:?}").contains("unknown"), "{record:?}");
+    }
+
+    #[tokio::test]
+    async fn without_a_secret_nothing_runs() {
+        on_memory(async {
+            assert_eq!(hidden("Ada", 36).await, refused(ErrorKind::Configuration));
+            assert_eq!(RUNS.get(), 0);
+        })
+        .await;
+        assert_eq!(Idempotency::disabled().scope(hidden("Ada", 36)).await, Ok(1), "nothing is kept there");
+        let short = Idempotency::builder().secret("too short").build(MemoryStore::new()).unwrap_err();
+        assert_eq!(short.kind(), ErrorKind::Configuration);
+    }
+}

@@ -1,7 +1,7 @@
 //! `#[key(…)]` on a type, a field or a variant.
 
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Expr, ExprLit, ExprPath, Lit, LitStr, Meta, MetaNameValue, Path, Token};
+use syn::{Attribute, Error, Expr, ExprLit, ExprPath, Lit, LitStr, Meta, MetaNameValue, Path, Token};
 
 use crate::errors::Errors;
 use crate::suggest;
@@ -53,8 +53,8 @@ impl Key {
                 let name = text(option.path());
                 if names.contains(&name) {
                     errors.push(option.path(), format_args!("`{name}` is given twice"));
-                } else if let Err(message) = key.take(&name, &option, place) {
-                    errors.push(option, message);
+                } else if let Err(error) = key.take(&name, &option, place) {
+                    errors.add(error);
                 }
                 names.push(name);
             }
@@ -62,29 +62,33 @@ impl Key {
         key
     }
 
-    fn take(&mut self, name: &str, option: &Meta, here: Place) -> Result<(), String> {
+    fn take(&mut self, name: &str, option: &Meta, here: Place) -> syn::Result<()> {
         let Some(&(_, place, example)) = OPTIONS.iter().find(|&&(option, ..)| option == name) else {
-            return Err(unknown(name, here));
+            return Err(Error::new_spanned(option.path(), unknown(name, here)));
         };
         if place != here {
-            return Err(format!("`{name}` is for {}, not for {}", place.plural(), here.plural()));
+            let message = format!("`{name}` is for {}, not for {}; leave it out", place.plural(), here.plural());
+            return Err(Error::new_spanned(option, message));
         }
         match (name, option) {
             ("skip", Meta::Path(_)) => self.skip = true,
-            ("skip", _) => return Err("`skip` is a flag; write `#[key(skip)]`".to_owned()),
+            ("skip", _) => return Err(Error::new_spanned(option, "`skip` is a flag; write `#[key(skip)]`")),
             (
                 "rename",
                 Meta::NameValue(MetaNameValue { value: Expr::Lit(ExprLit { lit: Lit::Str(name), .. }), .. }),
             ) => {
                 if name.value().is_empty() {
-                    return Err("an empty name is a missing key part; write another".to_owned());
+                    return Err(Error::new_spanned(name, "an empty name is a missing key part; write another"));
                 }
                 self.rename = Some(name.clone());
             }
             ("crate", Meta::NameValue(MetaNameValue { value: Expr::Path(ExprPath { qself: None, path, .. }), .. })) => {
                 self.runtime = Some(path.clone());
             }
-            _ => return Err(format!("`{name}` needs a value, such as `#[key({example})]`")),
+            _ => {
+                let message = format!("`{name}` needs a value, such as `#[key({example})]`");
+                return Err(Error::new_spanned(option, message));
+            }
         }
         Ok(())
     }

@@ -59,18 +59,17 @@ fn fields<'a>(input: &'a DeriveInput, fields: &'a Fields, errors: &mut Errors) -
         parts.push(Field { member, ty: &field.ty, generic });
     }
     if parts.is_empty() {
-        let message = match fields.len() {
-            0 => "it has no field, so it would be a missing part of every key",
-            _ => "every field is skipped, so it would be a missing part of every key",
-        };
-        errors.push(&input.ident, message);
+        let why = if fields.is_empty() { "it has no field" } else { "every field is skipped" };
+        let name = &input.ident;
+        errors.push(name, format_args!("`{name}` would be a missing part of every key: {why}; leave it out of keys"));
     }
     parts
 }
 
 fn variants<'a>(input: &'a DeriveInput, data: &'a DataEnum, errors: &mut Errors) -> Vec<(&'a Ident, LitStr)> {
     if data.variants.is_empty() {
-        errors.push(&input.ident, "it has no variant, so there is nothing to write into a key");
+        let name = &input.ident;
+        errors.push(name, format_args!("`{name}` has no variant, so no key can hold one; leave it out of keys"));
     }
     let mut names: Vec<(&Ident, LitStr)> = Vec::new();
     for variant in &data.variants {
@@ -81,7 +80,7 @@ fn variants<'a>(input: &'a DeriveInput, data: &'a DataEnum, errors: &mut Errors)
         }
         let name = key.rename.unwrap_or_else(|| LitStr::new(&unraw(&variant.ident), variant.ident.span()));
         if let Some((other, _)) = names.iter().find(|(_, earlier)| earlier.value() == name.value()) {
-            errors.push(&name, format_args!("`{other}` is written as {:?} already", name.value()));
+            errors.push(&name, format_args!("`{other}` is written as {:?} already; write another", name.value()));
         }
         names.push((&variant.ident, name));
     }

@@ -1,0 +1,11 @@
+use idempotent_runtime::KeyPart;
+
+#[derive(KeyPart)]
+struct Order {
+    id: u64,
+    #[key(skip)]
+    #[key(skip)]
+    label: String,
+}
+
+fn main() {}

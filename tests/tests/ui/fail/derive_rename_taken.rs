@@ -1,0 +1,10 @@
+use idempotent_runtime::KeyPart;
+
+#[derive(KeyPart)]
+enum Channel {
+    Web,
+    #[key(rename = "Web")]
+    Shop,
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use idempotent_runtime::KeyPart;
+
+#[derive(KeyPart)]
+enum Channel {
+    Web,
+    #[key(skip)]
+    Shop,
+}
+
+fn main() {}
