@@ -32,6 +32,7 @@ pub(crate) fn description(plan: &Plan, private: &TokenStream) -> TokenStream {
             quote_spanned!(mixed=> .max_attempts(#attempts))
         }),
         plan.fenced.then(|| quote_spanned!(mixed=> .fenced())),
+        plan.hidden.then(|| quote_spanned!(mixed=> .hidden())),
         plan.verify.as_ref().map(|_| quote_spanned!(mixed=> .verify())),
         plan.existing.as_ref().map(|_| quote_spanned!(mixed=> .existing())),
     ];

@@ -27,6 +27,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("existing", "existing = self.find(order.id)"),
     ("verify", "verify = self.has(order.id)"),
     ("fenced", "fenced"),
+    ("hidden", "hidden"),
     ("via", "via = self.idempotency"),
     ("map_err", "map_err = MyError::from_idempotency"),
     ("crate", "crate = my_crate::idempotent_runtime"),

@@ -39,6 +39,7 @@ pub(crate) struct Plan {
     pub(crate) on_lost: OnLost,
     pub(crate) max_attempts: Option<NonZero<u32>>,
     pub(crate) fenced: bool,
+    pub(crate) hidden: bool,
     pub(crate) verify: Option<Given>,
     pub(crate) existing: Option<Given>,
     pub(crate) via: Option<Expr>,
@@ -69,6 +70,7 @@ impl Plan {
         let on_lost = options.optional("on_lost", errors, choice).unwrap_or_default();
         let max_attempts = options.optional("max_attempts", errors, number::count);
         let fenced = options.flag("fenced", errors);
+        let hidden = options.flag("hidden", errors);
         let verify = options.optional("verify", errors, question);
         let existing = options.optional("existing", errors, question);
         let via = options.optional("via", errors, |via, _| Some(via.value));
@@ -103,6 +105,7 @@ impl Plan {
                 on_lost,
                 max_attempts,
                 fenced,
+                hidden,
                 verify,
                 existing,
                 via,

@@ -145,7 +145,31 @@ impl Idempotency {
     ///
     /// `MissingKeyPart` when a part is missing or empty.
     pub fn key(&self, prefix: &str, parts: &[&dyn crate::KeyPart]) -> Result<Key, Error> {
-        crate::key::encode(self.core().namespace.as_deref(), prefix, parts).map_err(|position| {
+        self.encode(prefix, parts, false)
+    }
+
+    /// The key of a call whose handler has the option `hidden`.
+    ///
+    /// ```
+    /// use idempotent_runtime::{Error, Idempotency, MemoryStore};
+    ///
+    /// # fn main() -> Result<(), Error> {
+    /// let idempotency = Idempotency::builder().secret(b"32 random bytes from your vault.").build(MemoryStore::new())?;
+    /// let key = idempotency.hidden_key("welcome", &[&"ada@example.org"])?;
+    /// assert!(key.as_str().starts_with("welcome:%~"));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`key`](Self::key); `Configuration` where the handle has no secret.
+    pub fn hidden_key(&self, prefix: &str, parts: &[&dyn crate::KeyPart]) -> Result<Key, Error> {
+        self.encode(prefix, parts, true)
+    }
+
+    fn encode(&self, prefix: &str, parts: &[&dyn crate::KeyPart], hidden: bool) -> Result<Key, Error> {
+        let secret = self.core().secret(hidden)?;
+        crate::key::encode(self.core().namespace.as_deref(), prefix, parts, secret).map_err(|position| {
             Error::new(ErrorKind::MissingKeyPart).detail(format!("key part {} of `{prefix}`", position + 1))
         })
     }

@@ -191,7 +191,7 @@ impl Error {
         self.0.retry_after
     }
 
-    /// The key, unless it is unknown or hidden.
+    /// The key, unless it is unknown; a hidden one shows a digest of its parts.
     #[must_use]
     pub fn record_key(&self) -> Option<&str> {
         self.0.key.as_deref()

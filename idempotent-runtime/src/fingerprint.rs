@@ -4,6 +4,7 @@ mod canonical;
 
 use std::fmt;
 
+use crate::key::Secret;
 use crate::text64;
 
 /// A versioned 128-bit digest of arguments.
@@ -42,6 +43,16 @@ impl Fingerprint {
         let mut first = [0; 16];
         first.copy_from_slice(&hash.as_bytes()[..16]);
         Self::from_u128(u128::from_be_bytes(first))
+    }
+
+    /// The fingerprint of a call whose key is hidden with `secret`, if it is: arguments that can be guessed are not to be
+    /// found by trying.
+    pub(crate) fn hidden_by(self, secret: Option<&Secret>) -> Self {
+        let Some(secret) = secret else { return self };
+        let hash = secret.digest(&self.digest.to_be_bytes());
+        let mut first = [0; 16];
+        first.copy_from_slice(&hash.as_bytes()[..16]);
+        Self { digest: u128::from_be_bytes(first), ..self }
     }
 
     /// Whether a call with `self` may be answered by a record with `other`; `None` on a version that cannot be

@@ -104,7 +104,7 @@ impl Outcome {
         self.attempt
     }
 
-    /// The record's key, unless it is unknown or hidden.
+    /// The record's key, unless it is unknown; a hidden one shows a digest of its parts.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
         self.key.as_deref()

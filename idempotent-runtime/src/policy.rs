@@ -96,6 +96,7 @@ pub struct Handler {
 
 /// The options of one handler, or of one call of the functional form.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)] // flags of the attribute, independent of each other
 pub(crate) struct Policy {
     pub(crate) ttl: Ttl,
     pub(crate) lease: Duration,
@@ -107,6 +108,7 @@ pub(crate) struct Policy {
     pub(crate) max_attempts: Option<NonZeroU32>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) fenced: bool,
+    pub(crate) hidden: bool,
     pub(crate) existing: bool,
     pub(crate) verify: bool,
 }
@@ -130,6 +132,7 @@ impl Policy {
             max_attempts: None,
             timeout: None,
             fenced: false,
+            hidden: false,
             existing: false,
             verify: false,
         }
@@ -217,6 +220,13 @@ impl Handler {
     #[must_use]
     pub const fn fenced(mut self) -> Self {
         self.policy.fenced = true;
+        self
+    }
+
+    /// Sets `hidden`.
+    #[must_use]
+    pub const fn hidden(mut self) -> Self {
+        self.policy.hidden = true;
         self
     }
 

@@ -46,7 +46,9 @@ pub fn call<R>(
 
 fn prepare(handler: &'static Handler, via: &dyn Via, keys: &[&dyn KeyPart]) -> Result<Prepared, Error> {
     let via = via.idempotency()?;
-    let key = key::encode(via.core().namespace.as_deref(), handler.prefix, keys).map_err(|position| {
+    let secret = via.core().secret(handler.policy.hidden)?;
+    let namespace = via.core().namespace.as_deref();
+    let key = key::encode(namespace, handler.prefix, keys, secret).map_err(|position| {
         let part = handler.keys.get(position).copied().unwrap_or("?");
         Error::new(ErrorKind::MissingKeyPart).detail(format!("`{part}` in the key of `{}`", handler.prefix))
     })?;
@@ -57,9 +59,11 @@ impl<R> Call<R> {
     /// `fingerprint = [..]`.
     #[must_use]
     pub fn fingerprint(mut self, arguments: &[&dyn Fingerprinted]) -> Self {
+        let hidden = self.policy.hidden;
         self.prepared = self.prepared.and_then(|mut prepared| match Fingerprint::of(arguments) {
             Ok(fingerprint) => {
-                prepared.fingerprint = Some(fingerprint);
+                let secret = prepared.via.core().secret(hidden)?;
+                prepared.fingerprint = Some(fingerprint.hidden_by(secret));
                 Ok(prepared)
             }
             Err(why) => Err(Error::new(ErrorKind::Fingerprint).key(prepared.key.as_str()).because(why)),

@@ -126,7 +126,9 @@ fn ending<R>(guard: &Guard, reply: &R, value: &ValueOps<R>, error: &ErrorOps<R>)
         });
     }
     match error.judge(reply) {
-        Judgement::Release(text) => Ending::Failure(text),
+        // What hides its key says nothing of the message in its error either.
+        Judgement::Release if guard.hides() => Ending::Failure("the handler returned an error".into()),
+        Judgement::Release => Ending::Failure(error.text(reply)),
         Judgement::Record(error) => Ending::Final(guard.encode(error).map_or_else(Recorded::Nothing, Recorded::Error)),
         Judgement::Reject(summary) => Ending::Final(Recorded::Rejected(summary.into())),
     }

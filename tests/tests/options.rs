@@ -401,13 +401,13 @@ mod hidden {
 
     #[tokio::test]
     async fn the_record_says_nothing_of_an_error() {
-        let idempotency = Idempotency::builder().secret([7; 32]).build(MemoryStore::new()).unwrap();
-        let key = idempotency.hidden_key("told", &[&"Ada"]).unwrap();
-
         #[idempotent(prefix = "told", keys = [name], ttl = 1h, hidden, map_err = |error| error.to_string())]
         async fn told(name: &str) -> Result<(), String> {
             Err(format!("{name} is unknown"))
         }
+
+        let idempotency = Idempotency::builder().secret([7; 32]).build(MemoryStore::new()).unwrap();
+        let key = idempotency.hidden_key("told", &[&"Ada"]).unwrap();
 
         assert!(idempotency.scope(told("Ada")).await.is_err());
         let record = idempotency.inspect(&key).await.unwrap().expect("a record");

@@ -15,6 +15,7 @@
     existing = self.find(&message.order_id),
     verify = self.has(&message.order_id),
     fenced,
+    hidden,
     via = self.idempotency,
     map_err = OrderError::from_idempotency,
     crate = crate::reexported::runtime,
@@ -45,6 +46,7 @@ async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
                     )
                     .max_attempts(5)
                     .fenced()
+                    .hidden()
                     .verify()
                     .existing()
             },

@@ -127,6 +127,11 @@ impl Guard {
         self.wanted.policy.on_duplicate
     }
 
+    /// Whether the key's parts are hidden.
+    pub(crate) fn hides(&self) -> bool {
+        self.wanted.policy.hidden
+    }
+
     /// Drives the call to the next poll of the body, or to an answer without one.
     pub(crate) fn poll_before(&mut self, cx: &mut Context<'_>) -> Poll<Before> {
         loop {

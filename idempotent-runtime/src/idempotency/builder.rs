@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Idempotency, Mode, Settings, connect};
 use crate::codec::Codec;
 use crate::error::Error;
-use crate::key::check_name;
+use crate::key::{Secret, check_name};
 use crate::store::Store;
 
 /// Settings of a handle.
@@ -30,6 +30,7 @@ use crate::store::Store;
 pub struct Builder {
     pub(super) owner: Option<Arc<str>>,
     pub(super) namespace: Option<Box<str>>,
+    pub(super) secret: Option<Secret>,
     pub(super) codec: Option<Arc<dyn Codec>>,
     pub(super) readers: Vec<Arc<dyn Codec>>,
     pub(super) settings: Settings,
@@ -43,6 +44,7 @@ impl Builder {
         Self {
             owner: None,
             namespace: None,
+            secret: None,
             codec: None,
             readers: Vec::new(),
             settings: Settings {
@@ -64,6 +66,13 @@ impl Builder {
     /// `_ . : / -`. None by default.
     pub fn namespace(mut self, namespace: &str) -> Self {
         self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// What the keys of handlers with the option `hidden` are digested with: 16 random bytes or more, the same in every
+    /// process that shares the store. Under another secret their records are not found any more. None by default.
+    pub fn secret(mut self, secret: impl AsRef<[u8]>) -> Self {
+        self.secret = Some(Secret::new(secret.as_ref()));
         self
     }
 
@@ -122,6 +131,9 @@ impl Builder {
     fn check(&self) -> Result<(), Error> {
         if let Some(namespace) = &self.namespace {
             check_name(namespace).map_err(|why| Error::configuration(format!("the namespace {namespace:?}: {why}")))?;
+        }
+        if let Some(secret) = &self.secret {
+            secret.check().map_err(Error::configuration)?;
         }
         if let Some(owner) = &self.owner
             && (owner.is_empty() || owner.len() > LONGEST_OWNER || !owner.bytes().all(|byte| byte.is_ascii_graphic()))

@@ -123,6 +123,13 @@ impl<X, V> CallBuilder<X, V> {
         self
     }
 
+    /// Hides the parts of the key: it holds a digest of them under the handle's
+    /// [`secret`](super::Builder::secret), without which the call is an error of kind `Configuration`.
+    pub fn hidden(mut self) -> Self {
+        self.policy.hidden = true;
+        self
+    }
+
     /// Asks, after a claim and before the body, whether the effect is there already. `Ok(Some(value))`: it is recorded
     /// and returned, the body does not run. `Ok(None)`: it is not. `Err`: the record goes back to what it was.
     pub fn existing<F>(mut self, check: F) -> CallBuilder<Existing<F>, V> {
@@ -189,10 +196,13 @@ fn guard(
     if let Some(error) = error {
         return Err(error);
     }
+    let secret = core.secret(policy.hidden)?;
     let key = key
-        .finish()
+        .finish(secret)
         .map_err(|position| Error::new(ErrorKind::MissingKeyPart).detail(format!("key part {}", position + 1)))?;
-    Guard::new(core, key, fingerprint.map(Fingerprint::of_bytes), policy)
+    let fingerprint = fingerprint.map(Fingerprint::of_bytes);
+    let fingerprint = fingerprint.map(|fingerprint| fingerprint.hidden_by(secret));
+    Guard::new(core, key, fingerprint, policy)
 }
 
 impl<X, V> fmt::Debug for CallBuilder<X, V> {

@@ -22,6 +22,7 @@ use crate::clock::Clock;
 use crate::codec::{Codec, Json};
 use crate::error::Error;
 use crate::keeper::Keeper;
+use crate::key::Secret;
 use crate::record::CodecTag;
 use crate::store::{MemoryStore, Store};
 
@@ -59,6 +60,7 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) owner: Arc<str>,
     pub(crate) namespace: Option<Box<str>>,
+    secret: Option<Secret>,
     pub(crate) settings: Settings,
     codec: Arc<dyn Codec>,
     readers: Vec<Arc<dyn Codec>>,
@@ -80,6 +82,17 @@ pub(crate) struct Settings {
 }
 
 impl Core {
+    /// What the key and the fingerprint of a handler are hidden with, if it asks for that.
+    pub(crate) fn secret(&self, hidden: bool) -> Result<Option<&Secret>, Error> {
+        match &self.secret {
+            _ if !hidden => Ok(None),
+            Some(secret) => Ok(Some(secret)),
+            None => {
+                Err(Error::configuration("`hidden` needs a secret; give one with `Idempotency::builder().secret(…)`"))
+            }
+        }
+    }
+
     /// The codec that writes.
     pub(crate) fn codec(&self) -> &dyn Codec {
         &*self.codec
@@ -139,7 +152,9 @@ impl Idempotency {
     #[must_use]
     pub fn disabled() -> Self {
         tracing::warn!("idempotency is disabled: handlers run unguarded, duplicates run again");
-        Self::from_parts(Builder::new(), Arc::new(MemoryStore::new()), Mode::Disabled)
+        // It keeps nothing, so it needs no secret that is one.
+        let settings = Builder::new().secret("");
+        Self::from_parts(settings, Arc::new(MemoryStore::new()), Mode::Disabled)
     }
 
     /// Installs the handle for the whole process: annotated handlers use it unless they name one with `via`, or run in
@@ -224,11 +239,11 @@ impl Idempotency {
 
     fn from_parts(settings: Builder, store: Arc<dyn Store>, mode: Mode) -> Self {
         let clock = Clock::of(store.home());
-        let Builder { owner, namespace, codec, readers, settings } = settings;
+        let Builder { owner, namespace, secret, codec, readers, settings } = settings;
         let keeper = Keeper::new(Arc::clone(&store), clock, settings.store_timeout);
         let codec = codec.unwrap_or_else(|| Arc::new(Json));
         let owner = owner.unwrap_or_else(builder::default_owner);
-        Self { core: Arc::new(Core { mode, store, keeper, clock, owner, namespace, settings, codec, readers }) }
+        Self { core: Arc::new(Core { mode, store, keeper, clock, owner, namespace, secret, settings, codec, readers }) }
     }
 }
 

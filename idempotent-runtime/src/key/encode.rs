@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt::{self, Write as _};
 
-use super::{Key, KeyPart};
+use super::{Key, KeyPart, Secret};
 
 /// Beyond this many bytes of escaped parts a digest takes their place.
 const LONGEST_PARTS: usize = 200;
@@ -90,13 +90,19 @@ const PLAIN: [bool; 256] = {
     plain
 };
 
-/// Builds the key; on a missing part, says which one by its position in `parts`.
-pub(crate) fn encode(namespace: Option<&str>, prefix: &str, parts: &[&dyn KeyPart]) -> Result<Key, usize> {
+/// Builds the key, with its parts hidden if there is a secret to hide them with; on a missing part, says which one by its
+/// position in `parts`.
+pub(crate) fn encode(
+    namespace: Option<&str>,
+    prefix: &str,
+    parts: &[&dyn KeyPart],
+    secret: Option<&Secret>,
+) -> Result<Key, usize> {
     let mut key = KeyBuilder::new(namespace, prefix);
     for part in parts {
         key.push(*part);
     }
-    key.finish()
+    key.finish(secret)
 }
 
 thread_local! {
@@ -135,14 +141,20 @@ impl KeyBuilder {
         self.parts += 1;
     }
 
-    /// The key; on a missing part, its position. A key without parts misses the first.
-    pub(crate) fn finish(mut self) -> Result<Key, usize> {
+    /// The key, with its parts hidden if there is a secret; on a missing part, its position. A key without parts misses
+    /// the first.
+    pub(crate) fn finish(mut self, secret: Option<&Secret>) -> Result<Key, usize> {
         let (start, end) = self.prefix;
         if let Some(missing) = self.missing.or((self.parts == 0).then_some(0)) {
             return Err(missing);
         }
-        if self.text.len() - end > LONGEST_PARTS {
-            let digest = blake3::hash(&self.text.as_bytes()[end..]);
+        let digest = match secret {
+            // The whole text, so that nobody sees that two handlers work on one customer.
+            Some(secret) => Some(secret.digest(self.text.as_bytes())),
+            None if self.text.len() - end > LONGEST_PARTS => Some(blake3::hash(&self.text.as_bytes()[end..])),
+            None => None,
+        };
+        if let Some(digest) = digest {
             self.text.truncate(end);
             self.text.push_str(DIGEST_MARK);
             self.text.push_str(digest.to_hex().as_str());
@@ -185,7 +197,7 @@ mod tests {
     use super::*;
 
     fn text(parts: &[&dyn KeyPart]) -> String {
-        encode(None, "p", parts).expect("no part is missing").as_str().to_owned()
+        encode(None, "p", parts, None).expect("no part is missing").as_str().to_owned()
     }
 
     #[test]
@@ -199,10 +211,10 @@ mod tests {
 
     #[test]
     fn a_missing_part_is_named_by_its_position() {
-        assert_eq!(encode(None, "p", &[&1, &""]).unwrap_err(), 1);
-        assert_eq!(encode(None, "p", &[&None::<u8>]).unwrap_err(), 0);
-        assert_eq!(encode(None, "p", &[]).unwrap_err(), 0);
-        assert!(encode(None, "p", &[&1, &"x"]).is_ok(), "the control");
+        assert_eq!(encode(None, "p", &[&1, &""], None).unwrap_err(), 1);
+        assert_eq!(encode(None, "p", &[&None::<u8>], None).unwrap_err(), 0);
+        assert_eq!(encode(None, "p", &[], None).unwrap_err(), 0);
+        assert!(encode(None, "p", &[&1, &"x"], None).is_ok(), "the control");
     }
 
     #[test]
@@ -233,7 +245,7 @@ mod tests {
 
     #[test]
     fn the_namespace_stands_in_front_and_is_no_part_of_the_prefix() {
-        let key = encode(Some("shop"), "order:consume", &[&1, &2]).expect("no part is missing");
+        let key = encode(Some("shop"), "order:consume", &[&1, &2], None).expect("no part is missing");
         assert_eq!(key.as_str(), "shop:order:consume:1:2");
         assert_eq!(key.prefix(), "order:consume");
     }
@@ -243,7 +255,7 @@ mod tests {
         struct Nested;
         impl KeyPart for Nested {
             fn encode(&self, parts: &mut KeyParts<'_>) -> Result<(), MissingPart> {
-                let inner = encode(None, "inner", &[&1]).map_err(|_| MissingPart)?;
+                let inner = encode(None, "inner", &[&1], None).map_err(|_| MissingPart)?;
                 parts.push(inner.as_str())
             }
         }
@@ -255,5 +267,20 @@ mod tests {
         assert_eq!(check_name("order:consume/v1.2_x-y"), Ok(()));
         assert_eq!(check_name(""), Err(NameError::Empty));
         assert_eq!(check_name("order{1}"), Err(NameError::Character('{')));
+    }
+
+    #[test]
+    fn a_hidden_key_says_nothing_of_its_parts() {
+        let (secret, other) = (Secret::new(b"a secret of sixteen"), Secret::new(b"another of sixteen"));
+        let hidden = |prefix, part: &dyn KeyPart, secret| encode(None, prefix, &[part], Some(secret)).unwrap();
+        let key = hidden("p", &"ada@example.org", &secret);
+        assert!(key.as_str().starts_with("p:%~") && key.as_str().len() == 4 + 64, "{key}");
+        assert_eq!(key.prefix(), "p");
+        assert_eq!(key, hidden("p", &"ada@example.org", &secret), "the same each time");
+        assert_ne!(key, hidden("p", &"bob@example.org", &secret));
+        assert_ne!(key, hidden("p", &"ada@example.org", &other));
+        let elsewhere = hidden("q", &"ada@example.org", &secret);
+        assert_ne!(key.as_str()[4..], elsewhere.as_str()[4..], "nobody sees that it is the same person");
+        assert_eq!(encode(None, "p", &[&""], Some(&secret)).unwrap_err(), 0, "a missing part is one here too");
     }
 }

@@ -6,6 +6,7 @@ mod encode;
 #[cfg(any(feature = "time", feature = "chrono", feature = "jiff", feature = "uuid", feature = "rust_decimal"))]
 mod foreign;
 mod part;
+mod secret;
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,12 +14,14 @@ use std::sync::Arc;
 pub(crate) use encode::{KeyBuilder, check_name, encode};
 pub use encode::{KeyParts, MissingPart};
 pub use part::KeyPart;
+pub(crate) use secret::Secret;
 
 /// The name of one business action: what a record is kept under.
 ///
 /// Its text is `prefix:part:part`, with the runtime's namespace in front where there is one. Parts are
-/// percent-escaped, so no part can be mistaken for structure; where they are longer than 200 bytes together a BLAKE3
-/// digest (256 bits) stands in their place, as `prefix:%~…`, which no escaped part can spell.
+/// percent-escaped, so no part can be mistaken for structure; where they are longer than 200 bytes together, or hidden, a
+/// BLAKE3 digest (256 bits) stands in their place, as `prefix:%~…`, which no escaped part can spell. The digest of hidden
+/// parts is made with the runtime's secret.
 ///
 /// Cloning a key copies a pointer.
 #[derive(Clone)]

@@ -120,8 +120,8 @@ enum Settled<R> {
 
 /// What is to be done about one error of a handler.
 pub(crate) enum Judgement<'a> {
-    /// The claim is released; with what people are shown.
-    Release(Cow<'static, str>),
+    /// The claim is released.
+    Release,
     /// The error is the result.
     Record(&'a dyn Serialize),
     /// The failure is final; with its summary.
@@ -139,10 +139,11 @@ impl<R> ErrorOps<R> {
                 OnError::Reject(summary) => Some(Judgement::Reject(summary)),
             },
         };
-        judgement.unwrap_or_else(|| Judgement::Release(self.text(reply)))
+        judgement.unwrap_or(Judgement::Release)
     }
 
-    fn text(&self, reply: &R) -> Cow<'static, str> {
+    /// What people are shown of the error in `reply`.
+    pub(crate) fn text(&self, reply: &R) -> Cow<'static, str> {
         let text = self.text.map(|text| text(reply)).filter(|text| !text.is_empty());
         text.map_or(Cow::Borrowed("the handler returned an error"), Cow::Owned)
     }
