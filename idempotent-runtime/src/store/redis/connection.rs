@@ -8,14 +8,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Client, Cmd, Value};
 use tokio::runtime::{Handle, Id};
 use tokio::sync::watch;
 
-use super::error::{Failure, NoAnswer, NotConnected};
+use super::error::{Ended, Failure, NoAnswer, NotConnected};
 use super::handshake;
-use super::stream::Pulse;
+use super::wire::Wire;
 use crate::store::{StoreError, StoreErrorKind};
 
 /// The pauses before each try of one attempt to connect.
@@ -30,28 +29,13 @@ pub(super) struct Timeouts {
     pub(super) connect: Duration,
 }
 
-/// One connection, on one runtime.
-pub(super) struct Connection {
-    pub(super) client: MultiplexedConnection,
-    pub(super) pulse: Arc<Pulse>,
-    pub(super) response_timeout: Duration,
-}
+/// One connection, on one runtime. It ends with its last user.
+#[derive(Debug)]
+pub(super) struct Connection(pub(super) Arc<Wire>);
 
-impl Connection {
-    async fn send(&self, command: &Cmd) -> Result<Value, Failure> {
-        let waiting = self.pulse.wait();
-        // The boxed form: the client's own future takes a kilobyte, and would make every future around it as large.
-        let answer = self.client.clone().req_packed_command(command).await;
-        drop(waiting);
-        match answer {
-            Ok(Value::ServerError(error)) => Err(Failure::of(error.into())),
-            Ok(value) => Ok(value),
-            Err(_) if self.pulse.stalled() => {
-                let error = StoreError::unavailable(NoAnswer { within: self.response_timeout });
-                Err(Failure::Store { error, reconnect: true })
-            }
-            Err(error) => Err(Failure::of(error)),
-        }
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.0.end(Ended::LetGo);
     }
 }
 
@@ -74,9 +58,9 @@ impl Connections {
     /// Sends one command on this runtime's connection, which is made if there is none.
     pub(super) async fn send(self: &Arc<Self>, command: &Cmd) -> Result<Value, Failure> {
         let connection = self.connection().await?;
-        let answer = connection.send(command).await;
+        let answer = connection.0.send(command).await;
         if let Err(Failure::Store { reconnect: true, .. }) = answer {
-            self.forget(&connection.pulse);
+            self.forget(&connection.0);
         }
         answer
     }
@@ -99,11 +83,9 @@ impl Connections {
     }
 
     /// Takes a connection off the table. Who still waits for an answer on it gets one, if one comes.
-    pub(super) fn forget(&self, pulse: &Arc<Pulse>) {
-        self.live
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|(_, connection)| !Arc::ptr_eq(&connection.pulse, pulse));
+    pub(super) fn forget(&self, wire: &Arc<Wire>) {
+        let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
+        live.retain(|(_, connection)| !Arc::ptr_eq(&connection.0, wire));
     }
 
     /// The running attempt of this runtime, or a new one. It is a task of its own: it goes on for the others when a
@@ -146,7 +128,7 @@ impl Connections {
         let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
         live.retain(|(id, _)| *id != runtime);
         // The driver says that it has ended before it looks for its entry: so none is left behind.
-        if !connection.pulse.ended() {
+        if !connection.0.has_ended() {
             live.push((runtime, Arc::clone(&connection)));
         }
         Ok(connection)

@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -85,6 +86,60 @@ impl StdError for Told {
         self.0.source().and_then(StdError::source)
     }
 }
+
+/// Why a connection gives no more answers.
+#[derive(Clone, Debug)]
+pub(super) enum Ended {
+    /// The server was silent.
+    Silent(NoAnswer),
+    /// The server closed it.
+    Closed,
+    /// The network failed.
+    Lost(Arc<io::Error>),
+    /// What was read is no answer, for a reason of ours.
+    Garbled(&'static str),
+    /// What was read is no answer, in the parser's words.
+    Unreadable(Arc<str>),
+    /// The runtime that drove it is gone.
+    RuntimeGone,
+    /// The store let it go.
+    LetGo,
+}
+
+impl Ended {
+    /// What it means to a caller that waits.
+    pub(super) fn failure(&self) -> Failure {
+        let error = match self {
+            // Whatever follows on this connection belongs to nobody.
+            Self::Garbled(_) | Self::Unreadable(_) => StoreError::refused(self.clone()),
+            Self::Silent(no_answer) => StoreError::unavailable(*no_answer),
+            _ => StoreError::unavailable(self.clone()),
+        };
+        Failure::Store { error, reconnect: true }
+    }
+}
+
+impl From<io::Error> for Ended {
+    fn from(error: io::Error) -> Self {
+        Self::Lost(Arc::new(error))
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Silent(no_answer) => no_answer.fmt(f),
+            Self::Closed => f.write_str("the server closed the connection"),
+            Self::Lost(error) => write!(f, "the connection was lost: {error}"),
+            Self::Garbled(what) => write!(f, "the server sent what makes no sense: {what}"),
+            Self::Unreadable(what) => write!(f, "the server sent what makes no sense: {what}"),
+            Self::RuntimeGone => f.write_str("the runtime of the connection has ended"),
+            Self::LetGo => f.write_str("the store has closed the connection"),
+        }
+    }
+}
+
+impl StdError for Ended {}
 
 /// The server was silent for too long.
 #[derive(Clone, Copy, Debug)]

@@ -2,21 +2,16 @@
 
 use std::sync::Arc;
 
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, RedisError, Value};
+use redis::{Cmd, RedisConnectionInfo, Value};
 use tokio::net::TcpStream;
 
 use super::connection::{Connection, Connections};
 use super::driver::Driver;
-use super::error::{Failure, Told};
+use super::error::Failure;
 use super::scripts;
-use super::stream::{Gathering, Pulse};
 use super::url;
+use super::wire::{Answer, Wire};
 use crate::store::StoreError;
-
-/// Commands that wait for the driver, and bytes that it gathers before it writes: with the stream's own gathering,
-/// larger buffers only delay.
-const BUFFER: usize = 1024;
 
 const NEEDS: &str = "idempotent needs Redis 7.0 or later, or Valkey 7.2 or later";
 
@@ -24,50 +19,44 @@ const NEEDS: &str = "idempotent needs Redis 7.0 or later, or Valkey 7.2 or later
 pub(super) async fn open(connections: &Arc<Connections>) -> Result<Connection, StoreError> {
     let stream = TcpStream::connect(url::tcp(&connections.client)?).await.map_err(StoreError::unavailable)?;
     stream.set_nodelay(true).map_err(StoreError::unavailable)?;
-    let pulse = Arc::new(Pulse::default());
-    let settings = connections.client.get_connection_info().redis_settings().clone();
-    // The client's own timer would run once per command; the driver's runs once per connection.
-    let config = AsyncConnectionConfig::new()
-        .set_response_timeout(None)
-        .set_pipeline_buffer_size(BUFFER)
-        .set_write_backpressure_boundary(BUFFER);
-    let (client, driver) = MultiplexedConnection::new_with_config(
-        &settings.set_protocol(ProtocolVersion::RESP3),
-        Gathering::new(stream, Arc::clone(&pulse)),
-        config,
-    )
-    .await
-    .map_err(refused_login)?;
+    let connection = Connection(Arc::new(Wire::default()));
     let response_timeout = connections.timeouts.response;
-    tokio::spawn(Driver::new(driver, response_timeout, Arc::downgrade(connections), Arc::clone(&pulse)));
-    look_and_load(client.clone()).await?;
-    Ok(Connection { client, pulse, response_timeout })
+    tokio::spawn(Driver::new(stream, Arc::clone(&connection.0), response_timeout, Arc::downgrade(connections)));
+    greet(&connection.0, connections.client.get_connection_info().redis_settings()).await?;
+    Ok(connection)
 }
 
-fn refused_login(error: RedisError) -> StoreError {
-    match error.kind() {
-        ErrorKind::RESP3NotSupported => StoreError::refused(format!("the server is older than Redis 6.0; {NEEDS}")),
-        _ => match error.code() {
-            // Here it does not pass by itself: the URL has no password, and the server wants one.
-            Some("NOAUTH") => StoreError::refused(Told(error)),
-            _ => Failure::of(error).into_error(),
-        },
+/// Logs in, looks at the server's version and role, and loads the scripts, in one round trip.
+async fn greet(wire: &Wire, settings: &RedisConnectionInfo) -> Result<(), StoreError> {
+    let hello = wire.send(&hello(settings));
+    let select = (settings.db() != 0).then(|| wire.send(redis::cmd("SELECT").arg(settings.db())));
+    let load = |script: &&scripts::Script| wire.send(redis::cmd("SCRIPT").arg("LOAD").arg(script.source()));
+    let scripts: Vec<Answer<'_>> = scripts::ALL.iter().map(load).collect();
+    check(&hello.await.map_err(refused_greeting)?)?;
+    for answer in select.into_iter().chain(scripts) {
+        answer.await.map_err(Failure::into_error)?;
     }
+    Ok(())
 }
 
-/// Looks at the server's version and role, and loads the scripts, in one round trip.
-async fn look_and_load(mut client: MultiplexedConnection) -> Result<(), StoreError> {
-    let mut pipeline = redis::pipe();
-    pipeline.cmd("HELLO");
-    for script in scripts::ALL {
-        pipeline.cmd("SCRIPT").arg("LOAD").arg(script.source());
+/// `HELLO 3 [AUTH user password]`.
+fn hello(settings: &RedisConnectionInfo) -> Cmd {
+    let mut hello = redis::cmd("HELLO");
+    hello.arg(3);
+    if let Some(password) = settings.password() {
+        hello.arg("AUTH").arg(settings.username().unwrap_or("default")).arg(password);
     }
-    let answers = client.send_packed_commands(&pipeline, 0, pipeline.len()).await;
-    let answers = answers.map_err(|error| Failure::of(error).into_error())?;
-    let mut answers = answers.into_iter().map(|answer| answer.extract_error().map_err(|e| Failure::of(e).into_error()));
-    let hello = answers.next().unwrap_or(Ok(Value::Nil))?;
-    check(&hello)?;
-    answers.try_for_each(|answer| answer.map(drop))
+    hello
+}
+
+fn refused_greeting(failure: Failure) -> StoreError {
+    let error = failure.into_error();
+    let said = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+    if said.starts_with("ERR unknown command") {
+        return StoreError::refused(format!("the server is older than Redis 6.0; {NEEDS}"));
+    }
+    // Here it does not pass by itself: the URL has no password, and the server wants one.
+    if said.starts_with("NOAUTH") { StoreError::refused(said) } else { error }
 }
 
 fn check(hello: &Value) -> Result<(), StoreError> {

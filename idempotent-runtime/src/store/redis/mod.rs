@@ -6,7 +6,9 @@
 //! - `commands`, `admin`: what each operation sends, and what it makes of the answer
 //! - `value`: the text of a record
 //! - `scripts`: the Lua files
-//! - `connection`, `handshake`, `driver`, `stream`: one connection for each runtime, made anew when it is of no more use
+//! - `heads`: what this process wrote of its own live claims
+//! - `connection`, `handshake`: one connection for each runtime, made anew when it is of no more use
+//! - `wire`, `driver`, `reading`: a connection: the commands of many callers in one write, the answers handed out
 //! - `error`, `url`: what the client's errors mean, which server a URL names
 
 mod admin;
@@ -15,16 +17,19 @@ mod connection;
 mod driver;
 mod error;
 mod handshake;
+mod heads;
+mod reading;
 mod scripts;
-mod stream;
 mod url;
 mod value;
+mod wire;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use self::connection::{Connections, Timeouts};
+use self::heads::Heads;
 use super::{
     Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, Release, Reply, Retention, Store, StoreError, Watch,
 };
@@ -36,7 +41,7 @@ use crate::token::Token;
 /// A store on one Redis or Valkey server.
 ///
 /// Each key is one string, one line that a person can read in `redis-cli`. Needs Redis 7.0 or Valkey 7.2, and the
-/// permission to run `SET`, `GET`, `PEXPIRE`, `PTTL`, `TIME`, `EVALSHA` and `SCRIPT LOAD`.
+/// permission to run `HELLO`, `SELECT`, `SET`, `GET`, `GETRANGE`, `PEXPIRE`, `PTTL`, `TIME`, `EVALSHA` and `SCRIPT LOAD`.
 ///
 /// Every runtime that calls gets a connection of its own. A connection that is lost, that ended up at a replica, or
 /// whose server has been silent for the [response time-out](RedisStoreBuilder::response_timeout) is given up: all who
@@ -59,6 +64,7 @@ use crate::token::Token;
 #[derive(Clone)]
 pub struct RedisStore {
     connections: Arc<Connections>,
+    heads: Arc<Heads>,
 }
 
 impl RedisStore {
@@ -152,7 +158,7 @@ impl RedisStoreBuilder {
         url::tcp(&client)?;
         let connections = Arc::new(Connections::new(client, self.timeouts));
         connections.connection().await?;
-        Ok(RedisStore { connections })
+        Ok(RedisStore { connections, heads: Arc::default() })
     }
 }
 
