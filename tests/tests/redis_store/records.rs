@@ -31,7 +31,22 @@ async fn a_record_is_a_line_that_a_person_can_read() {
         format!("1p {second}#2@kitchen-1:71 {fingerprint} lease=30000/86400000 begun after-failed|card declined")
     );
     complete(&store, &key, second).await.expect("an answer");
-    assert_eq!(shown(), format!("1c {second}#2@kitchen-1:71 {fingerprint} json={{\"receipt\":7}}"));
+    assert_eq!(shown(), format!("1c {second}#2@kitchen-1:71 {fingerprint} ={{\"receipt\":7}}"));
+}
+
+#[tokio::test]
+async fn whoever_completes_a_claim_leaves_the_same_record() {
+    let Some(server) = redis() else { return };
+    let (here, elsewhere) = (store(&server.url()).await, store(&server.url()).await);
+    let completed_by = async |completes: &_| {
+        let (key, token) = (key(), Token::random());
+        claim(&here, &key, token).await.expect("an answer");
+        assert_eq!(complete(completes, &key, token).await.expect("an answer"), CompleteAnswer::Held);
+        text(&server, &key).expect("there is a record").replace(token.text().as_str(), "TOKEN")
+    };
+    let record = completed_by(&here).await;
+    assert_eq!(record, "1c TOKEN@kitchen-1:71 AAAAAAAAAAAAAAAAAAAAAH ={\"receipt\":7}");
+    assert_eq!(completed_by(&elsewhere).await, record);
 }
 
 #[tokio::test]
@@ -42,7 +57,9 @@ async fn a_record_takes_no_more_than_1_6_times_the_bare_result() {
     let json = "{\"receipt\":1234567890,\"total\":\"12.3EUR\"}";
     assert_eq!((record.as_str().len(), plain.len(), json.len()), (30, 30, 40));
     let token = Token::random();
-    claim(&store, &record, token).await.expect("an answer");
+    // An owner as a container gives it: the host's twelve digits, and the process.
+    let claim = ClaimRequest { owner: "9f86d081884c:1234", ..request(token) };
+    assert_eq!(within_bound(store.claim(&record, &claim)).await.expect("an answer"), FIRST);
     let completed = within_bound(store.complete(&record, token, &result(json), KEPT)).await;
     assert_eq!(completed.expect("an answer"), CompleteAnswer::Held);
     server.cli(&["SET", plain, json, "PX", "86400000"]).expect("the server answers");

@@ -28,12 +28,17 @@ impl RedisStore {
         if request.fenced {
             return Box::pin(self.claim_by_script(key, request)).await;
         }
+        let mut head = Vec::with_capacity(64 + request.owner.len());
+        head.put_head(request);
         let mut command = Cmd::with_capacity(7, ROOM + key.as_str().len() + request.owner.len());
         command.arg("SET").arg(key.as_str());
-        command.writer_for_next_arg().put_claim(request);
+        command.writer_for_next_arg().put_claim(&head, request);
         command.arg("NX").arg("PX").arg(value::in_progress_millis(request.retention)).arg("GET");
         let answer = match self.connections.send(&command).await {
-            Ok(Value::Nil) => Some(ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None })),
+            Ok(Value::Nil) => {
+                self.heads.remember(request.token, head);
+                Some(ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None }))
+            }
             Ok(Value::BulkString(text)) => judge(key, &text, request),
             Ok(other) => return Err(unexpected(&other)),
             Err(Failure::WrongType) => Some(wrong_type(key)),
@@ -85,13 +90,24 @@ impl RedisStore {
         result: &Recorded,
         retention: Retention,
     ) -> Result<CompleteAnswer, StoreError> {
-        let mut command = call(&scripts::COMPLETE, key, 3, ROOM + length(result));
+        let head = self.heads.take(token);
+        let room = ROOM + head.as_ref().map_or(0, Vec::len) + length(result);
+        let mut command = call(&scripts::COMPLETE, key, 4, room);
         let mut in_progress = command.writer_for_next_arg();
         in_progress.put(b"1p ");
         in_progress.put(token.text().as_bytes());
         drop(in_progress);
-        command.writer_for_next_arg().put_result(result);
+        let mut record = command.writer_for_next_arg();
+        if let Some(head) = &head {
+            record.put(b"1c ");
+            record.put(head);
+        }
+        record.put_result(result);
+        drop(record);
         keep(&mut command, retention);
+        if head.is_none() {
+            command.arg("result");
+        }
         match self.run(&scripts::COMPLETE, &command).await {
             Ok(Value::Int(1)) => Ok(CompleteAnswer::Held),
             Ok(Value::Int(0)) => Ok(CompleteAnswer::Absent),
@@ -111,6 +127,7 @@ impl RedisStore {
         release: Release<'_>,
         lease: Duration,
     ) -> Result<Answer, StoreError> {
+        self.heads.take(token);
         let (how, error) = match release {
             Release::Failed(error) => ("failed", error),
             Release::GivenUp => ("given-up", ""),
@@ -127,6 +144,7 @@ impl RedisStore {
         lease: Duration,
         superseded: Option<(&Completed, Retention)>,
     ) -> Result<Answer, StoreError> {
+        self.heads.take(token);
         let room = ROOM + superseded.map_or(0, |(completed, _)| length(&completed.result));
         let mut command = call(&scripts::PUT_BACK, key, 4, room);
         command.arg(token.text().as_bytes()).arg(value::millis(lease.saturating_mul(2)));

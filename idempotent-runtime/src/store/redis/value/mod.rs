@@ -5,7 +5,7 @@
 //! 1p TOKEN#2@OWNER FINGERPRINT lease=30000/86400000 claimed after-failed|card declined
 //! 1g TOKEN@OWNER FINGERPRINT lease=30000/86400000 begun new
 //! 1f TOKEN#2@OWNER FINGERPRINT failed: card declined
-//! 1c TOKEN@OWNER FINGERPRINT json={"receipt":7}
+//! 1c TOKEN@OWNER FINGERPRINT ={"receipt":7}
 //! ```
 //!
 //! - `1` is the version of the format; then the state: in *p*rogress, *g*iven up (in progress, and lapsed whatever the
@@ -17,8 +17,8 @@
 //!   what the claim found, and after `|` what it takes to put that back: the error of a failed record, a lapsed claim
 //!   without what that one had found, a completed record without its result.
 //! - Failed: the error.
-//! - Completed: the codec's tag, `=` for a value or `!` for an error, and the codec's bytes; or `rejected: ` and the
-//!   summary; or `nothing: ` and why.
+//! - Completed: the codec's tag (left out for JSON), `=` for a value or `!` for an error, and the codec's bytes; or
+//!   `rejected: ` and the summary; or `nothing: ` and why.
 //!
 //! The scripts know this format too. What is not written like this is unreadable, never "absent".
 
@@ -75,8 +75,9 @@ mod tests {
     }
 
     fn written(request: &ClaimRequest<'_>) -> String {
-        let mut text = Vec::new();
-        text.put_claim(request);
+        let (mut head, mut text) = (Vec::new(), Vec::new());
+        head.put_head(request);
+        text.put_claim(&head, request);
         String::from_utf8(text).expect("a claim is text")
     }
 
@@ -142,11 +143,11 @@ mod tests {
     fn every_result_comes_back() {
         let encoded = |codec, bytes: &[u8]| Encoded { codec, bytes: bytes.into() };
         for (recorded, text) in [
-            (Recorded::Value(encoded(CodecTag::JSON, b"{}")), b"json={}".as_slice()),
-            (Recorded::Value(encoded(CodecTag::JSON, b"")), b"json="),
+            (Recorded::Value(encoded(CodecTag::JSON, b"{}")), b"={}".as_slice()),
+            (Recorded::Value(encoded(CodecTag::JSON, b"")), b"="),
             (Recorded::Value(encoded(CodecTag::new("packed12"), b"\xff\0 =!\n")), b"packed12=\xff\0 =!\n"),
             (Recorded::Value(encoded(CodecTag::new("rejected"), b" x")), b"rejected= x"),
-            (Recorded::Error(encoded(CodecTag::JSON, b"null")), b"json!null"),
+            (Recorded::Error(encoded(CodecTag::JSON, b"null")), b"!null"),
             (Recorded::Rejected("declined".into()), b"rejected: declined"),
             (Recorded::Rejected("".into()), b"rejected: "),
             (Recorded::Nothing(NoResult::NotWanted), b"nothing: not wanted"),
@@ -191,11 +192,11 @@ mod tests {
         for text in ["", "1", "1p", "1p ", "hello", "{}", &good[..30]] {
             assert!(Record::read(text.as_bytes()).is_err(), "{text}");
         }
-        for body in [b"".as_slice(), b"json", b"JSON={}", b"=x", b"rejected: \xff", b"nothing: at all"] {
+        for body in [b"".as_slice(), b"json", b"JSON={}", b"{}", b"rejected: \xff", b"nothing: at all"] {
             assert!(completed(body).is_err(), "{}", body.escape_ascii());
         }
         let failed = |body: &str| Record::read(format!("1f {TOKEN}@a - {body}").as_bytes()).is_ok();
         assert!(failed("failed: why") && failed("failed: "));
-        assert!(!failed("failed") && !failed("json={}"));
+        assert!(!failed("failed") && !failed("={}"));
     }
 }

@@ -142,7 +142,10 @@ fn read_result(body: &[u8]) -> Result<Recorded, Malformed> {
         }
         (b':', _) => Err(Malformed("it has no result")),
         (kind, tag) => {
-            let codec = std::str::from_utf8(tag).ok().and_then(CodecTag::parse);
+            let codec = match tag {
+                [] => Some(CodecTag::JSON),
+                tag => std::str::from_utf8(tag).ok().and_then(CodecTag::parse),
+            };
             let codec = codec.ok_or(Malformed("its codec's tag is malformed"))?;
             let encoded = Encoded { codec, bytes: rest.into() };
             Ok(if kind == b'=' { Recorded::Value(encoded) } else { Recorded::Error(encoded) })

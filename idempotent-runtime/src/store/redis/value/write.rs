@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{LONGEST, LONGEST_MS, why_nothing};
 use crate::fingerprint::Fingerprint;
-use crate::record::{Encoded, Recorded};
+use crate::record::{CodecTag, Encoded, Recorded};
 use crate::store::{ClaimRequest, Retention};
 use crate::text64;
 
@@ -42,15 +42,21 @@ pub(in super::super) const fn mark(begun: bool) -> &'static str {
 pub(in super::super) trait Put {
     fn put(&mut self, bytes: &[u8]);
 
-    /// A first claim, which found nothing.
-    fn put_claim(&mut self, request: &ClaimRequest<'_>) {
-        self.put(b"1p ");
+    /// The head of a first claim: what stands in its record in every state.
+    fn put_head(&mut self, request: &ClaimRequest<'_>) {
         self.put(request.token.text().as_bytes());
         self.put(b"@");
         self.put_owner(request.owner);
         self.put(b" ");
         self.put_fingerprint(request.fingerprint);
-        self.put(b" lease=");
+        self.put(b" ");
+    }
+
+    /// A first claim, which found nothing.
+    fn put_claim(&mut self, head: &[u8], request: &ClaimRequest<'_>) {
+        self.put(b"1p ");
+        self.put(head);
+        self.put(b"lease=");
         self.put_number(millis(request.lease));
         self.put(b"/");
         self.put_number(in_progress_millis(request.retention));
@@ -95,7 +101,9 @@ pub(in super::super) trait Put {
                 Recorded::Value(_) | Recorded::Error(_) => {}
             };
         };
-        self.put(codec.as_str().as_bytes());
+        if *codec != CodecTag::JSON {
+            self.put(codec.as_str().as_bytes());
+        }
         self.put(if matches!(result, Recorded::Value(_)) { b"=" } else { b"!" });
         self.put(bytes);
     }

@@ -1,0 +1,55 @@
+//! What this process wrote of its own live claims.
+//!
+//! A completed record keeps the owner and the fingerprint of its claim. A script can take them from the record in
+//! progress, but that costs the server a tenth of a first call; and the process that completes is nearly always the
+//! one that claimed. So the store remembers the head of each claim until the call ends, and sends the completed record
+//! whole. It is a saving and nothing else: what is not remembered is taken from the record.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::token::Token;
+
+/// Heads that are remembered at the most. When there are more, some belong to calls that never ended here, and
+/// nobody knows which: all are forgotten.
+const MOST: usize = 1 << 16;
+
+/// The heads of live claims: what stands in a record between its state and what belongs to that state.
+#[derive(Debug, Default)]
+pub(super) struct Heads(Mutex<HashMap<Token, Vec<u8>>>);
+
+impl Heads {
+    pub(super) fn remember(&self, token: Token, head: Vec<u8>) {
+        let mut heads = self.all();
+        if heads.len() >= MOST {
+            heads.clear();
+        }
+        heads.insert(token, head);
+    }
+
+    /// Gives back what was remembered, and forgets it.
+    pub(super) fn take(&self, token: Token) -> Option<Vec<u8>> {
+        self.all().remove(&token)
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<Token, Vec<u8>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_given_back_once_and_never_pile_up() {
+        let heads = Heads::default();
+        let token = |number: usize| Token::from_u128(number as u128);
+        for number in 0..=MOST {
+            heads.remember(token(number), vec![1]);
+        }
+        assert_eq!(heads.all().len(), 1);
+        assert_eq!(heads.take(token(MOST)), Some(vec![1]));
+        assert_eq!(heads.take(token(MOST)), None);
+    }
+}
