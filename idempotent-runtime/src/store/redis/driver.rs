@@ -35,7 +35,7 @@ const TICKS: u32 = 4;
 const PARTS: usize = 3;
 
 /// ... of at least this many.
-const PART: usize = 16;
+const PART: usize = 8;
 
 /// The read buffer; it grows for an answer that is longer.
 const READ: usize = 16 * 1024;
@@ -138,7 +138,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     /// Hands out one part of the answers that are there. Whether there were any.
     fn read(&mut self, cx: &mut Context<'_>) -> Result<bool, Ended> {
         let incoming = &mut self.incoming;
-        let part = (self.wire.owed() / PARTS).max(PART);
+        let part = self.wire.owed().div_ceil(PARTS).max(PART);
         loop {
             incoming.understand(part)?;
             if incoming.answers.len() == part {
