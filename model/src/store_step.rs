@@ -45,7 +45,9 @@ impl Table {
             }
             Record::Failed { attempt, .. } => self.acquire(who, request, attempt + 1, Found::Failed, None),
 
-            Record::InProgress { claim, lease, below } if claim.token == who => self.claim_again(claim, lease, below),
+            Record::InProgress { claim, lease, below } if claim.token == who => {
+                self.claim_again(claim, lease, below, request)
+            }
             Record::InProgress { claim, .. } if self.differ(claim.token, who) => (Answer::Mismatch, record),
             Record::InProgress { claim, lease, .. } if claim.is_live(lease) && !self.reader_lapses(lease) => {
                 (Answer::InProgress { attempt: claim.attempt, owner: claim.token }, record)
@@ -71,7 +73,7 @@ impl Table {
     }
 
     /// The answer was lost, and the call asks again.
-    fn claim_again(&self, mut claim: Claim, lease: Lease, below: Option<Claim>) -> (Answer, Record) {
+    fn claim_again(&self, mut claim: Claim, lease: Lease, below: Option<Claim>, request: Request) -> (Answer, Record) {
         let (attempt, found) = (claim.attempt, claim.found);
         if claim.standing == Standing::GivenUp && !self.lacks(Rule::GivenUpStaysSo) {
             return (Answer::Lost(None), Record::InProgress { claim, lease, below });
@@ -79,7 +81,7 @@ impl Table {
         if self.lacks(Rule::OwnClaimIsWritten) {
             return (Answer::Acquired { attempt, found, leased: false }, Record::InProgress { claim, lease, below });
         }
-        if claim.standing == Standing::GivenUp {
+        if claim.standing == Standing::GivenUp || request.begun {
             claim.standing = Standing::Begun;
         }
         (Answer::Acquired { attempt, found, leased: true }, Record::InProgress { claim, lease: Lease::Fresh, below })

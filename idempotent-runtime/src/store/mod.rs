@@ -50,7 +50,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// | failed, own token | `Lost`: this call was released already | unchanged |
     /// | failed, another's, attempts left | `Acquired`, attempt + 1 | in progress |
     /// | failed, no attempt left | `Exhausted` | unchanged |
-    /// | in progress, own token, not given up | `Acquired`, same attempt | its lease starts again |
+    /// | in progress, own token, not given up | `Acquired`, same attempt | its lease starts again; begun, if it was or is to be |
     /// | in progress, own token, given up | `Lost` | unchanged |
     /// | in progress, another's, live | `Mismatch` if the fingerprints differ, else `InProgress` | unchanged |
     /// | in progress, another's, lapsed | `Mismatch`; else, if it had begun: `Exhausted` if no attempt is left, `Abandoned` under [`OnLapse::Hold`]; else `Acquired`, attempt + 1 (the same attempt if it had not begun) | in progress in the last case |
@@ -61,8 +61,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     ///
     /// Fingerprints of versions that cannot be compared are `Unreadable`, wherever `Mismatch` could be answered.
     ///
-    /// A claim that is made with [`ClaimRequest::begun`] counts as begun from the start; one made without waits for
-    /// [`begin`](Self::begin).
+    /// A claim that is made with [`ClaimRequest::begun`] counts as begun once it is `Acquired`, whatever an earlier message
+    /// of its call said: its body runs without a further word. One made without waits for [`begin`](Self::begin), and
+    /// takes no begun mark away.
     fn claim<'a>(&'a self, key: &'a Key, request: &'a ClaimRequest<'a>) -> Reply<'a, ClaimAnswer>;
 
     /// Marks a live claim as begun: from now on it counts as a run. In progress, own token and live: its lease starts

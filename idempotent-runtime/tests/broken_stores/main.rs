@@ -53,7 +53,7 @@ const FAULTS: &[(Fault, &[&str])] = &[
         &["claim_that_supersedes_another_record_is_completed", "a_record_is_superseded_once"],
     ),
     (Fault::ClaimSupersedesOrNothing, &["claim_of_absent_ignores_supersede"]),
-    (Fault::ClaimNeedsBegin, &["claim_of_lapsed_under_hold_is_abandoned"]),
+    (Fault::ClaimNeedsBegin, &["claim_of_lapsed_under_hold_is_abandoned", "claim_repeated_as_begun_has_begun"]),
     (Fault::ClaimLeasesTooLong, &["a_reader_judges_by_the_writers_lease"]),
     (Fault::ClaimLeasesTooShort, &["what_is_left_of_a_lease_shrinks"]),
     (Fault::ClaimKeepsForever, &["a_claim_expires_with_its_retention"]),

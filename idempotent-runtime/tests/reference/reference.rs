@@ -126,6 +126,7 @@ impl Reference {
             }
             Kind::InProgress if own && record.given_up => ClaimAnswer::Lost,
             Kind::InProgress if own => {
+                record.begun |= request.begun;
                 record.renewed = now;
                 record.kept_until = after(now, record.retention);
                 acquired(record)

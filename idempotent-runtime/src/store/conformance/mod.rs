@@ -124,6 +124,7 @@ cases! {
         claim_repeated_after_a_lapse_is_acquired_again
         claim_repeated_after_giving_up_is_lost
         claim_repeated_finds_the_same_again
+        claim_repeated_as_begun_has_begun
         claim_repeated_is_not_compared_with_itself
         claim_of_live_is_in_progress
         claim_of_live_with_another_fingerprint_is_a_mismatch

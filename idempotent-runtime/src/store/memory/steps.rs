@@ -37,7 +37,7 @@ pub(super) fn claim(state: State, now: Moment, claim: &Claim<'_>) -> (ClaimAnswe
             claim.acquire(now, failed.attempt.saturating_add(1), Found::Failed, Before::Failed(failed.error))
         }
 
-        State::InProgress(own) if own.token == request.token => claim_again(own, now),
+        State::InProgress(own) if own.token == request.token => claim_again(own, now, request.begun),
         State::InProgress(other) => match compare(request, other.fingerprint) {
             Some(refusal) => (refusal, State::InProgress(other)),
             None if other.is_live(now) => (other.in_progress(now), State::InProgress(other)),
@@ -58,9 +58,12 @@ pub(super) fn claim(state: State, now: Moment, claim: &Claim<'_>) -> (ClaimAnswe
 }
 
 /// The answer was lost, and the call asks again.
-fn claim_again(mut own: InProgress, now: Moment) -> (ClaimAnswer, State) {
+fn claim_again(mut own: InProgress, now: Moment, begun: bool) -> (ClaimAnswer, State) {
     if own.standing == Standing::GivenUp {
         return (ClaimAnswer::Lost, State::InProgress(own));
+    }
+    if begun {
+        own.standing = Standing::Begun;
     }
     own.start_lease(now);
     (own.acquired(), State::InProgress(own))
