@@ -31,6 +31,10 @@ pub enum Rule {
     PutBackKeepsTheRun,
     /// A claim that lapsed before it began does not hide the begun run below it. Without: it does.
     HiddenRunCounts,
+    /// What is put back over a begun run that is kept no more stays open in its place. Without: it is failed.
+    RunBelowStaysOpen,
+    /// What is put back with attempts before it is kept for its retention. Without: for two leases.
+    AttemptsAreRemembered,
     /// A claim that was given up stays so when its own late claim arrives. Without: its lease starts again.
     GivenUpStaysSo,
 

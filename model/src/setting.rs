@@ -127,13 +127,27 @@ pub struct Setting {
     pub without: Without,
     /// The promises that are not kept in this setting.
     pub spared: &'static [Broken],
+    /// What had happened before the first call.
+    pub earlier: Earlier,
+}
+
+/// What had happened to the key before: where a search is to begin that would be long in coming there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Earlier {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// A further call's run has begun and was left open: its worker is gone, and its lease has lapsed.
+    OpenRun,
+    /// A further call's run has failed.
+    FailedRun,
 }
 
 impl Setting {
     /// `calls` calls with one policy.
     pub const fn of(calls: usize, policy: Policy) -> Self {
         let faults = Faults { undo: policy.verify, ..Faults::USUAL };
-        Self { calls, policies: [policy; MOST_CALLS], faults, without: Without::rules(&[]), spared: &[] }
+        Self { calls, policies: [policy; MOST_CALLS], faults, without: Without::rules(&[]), spared: &[], earlier: Earlier::Nothing }
     }
 
     /// One call for each of `policies`.
@@ -162,6 +176,13 @@ impl Setting {
     #[must_use]
     pub const fn sparing(mut self, promises: &'static [Broken]) -> Self {
         self.spared = promises;
+        self
+    }
+
+    /// Begins after something had happened; there must be room for one more call than the setting has.
+    #[must_use]
+    pub const fn after(mut self, earlier: Earlier) -> Self {
+        self.earlier = earlier;
         self
     }
 

@@ -103,8 +103,9 @@ impl Table {
         // A claim that never began stands for what it had found.
         let run = below.filter(|_| hides(lapsed)).unwrap_or(lapsed);
         let begun = run.standing != Standing::Claimed;
-        if begun && request.no_attempt_after(run.attempt) {
-            return (Answer::Exhausted { attempt: run.attempt }, record);
+        let runs = if begun { run.attempt } else { run.attempt.saturating_sub(1) };
+        if request.no_attempt_after(runs) {
+            return (Answer::Exhausted { attempt: runs }, record);
         }
         if begun && request.hold {
             return (Answer::Abandoned { attempt: run.attempt, owner: run.token }, record);
@@ -112,10 +113,9 @@ impl Table {
         if self.lacks(Rule::TakeoverIsOneStep) {
             return (Answer::MayBeTaken, record);
         }
-        let attempt = if begun { run.attempt + 1 } else { run.attempt };
         // What the run itself could put back is not kept.
         let run = Claim { restores: false, ..run };
-        self.acquire(who, request, attempt, Found::Lapsed { begun }, Some(run))
+        self.acquire(who, request, runs + 1, Found::Lapsed { begun }, Some(run))
     }
 
     fn acquire(
@@ -203,7 +203,13 @@ impl Table {
     fn undone(&self, own: Claim, below: Option<Claim>, superseded: Option<Superseded>) -> Record {
         let (token, attempt) = (own.token, own.attempt.saturating_sub(1));
         if !own.restores {
-            return Record::Failed { token, attempt, brief: true };
+            // The run that it had found is kept no more, and nobody knows its end: this record stands for it.
+            return if own.found == (Found::Lapsed { begun: true }) && !self.lacks(Rule::RunBelowStaysOpen) {
+                let claim = Claim { attempt, standing: Standing::GivenUp, ..own };
+                Record::InProgress { claim, lease: Lease::Lapsed, below: None }
+            } else {
+                self.without_a_run(token, attempt)
+            };
         }
         match (own.found, below, superseded) {
             (Found::Failed, ..) if self.lacks(Rule::PutBackMarksFailed) => {
@@ -217,18 +223,18 @@ impl Table {
             (Found::Completed, _, Some(Superseded { token, value, attempt })) => {
                 Record::Completed { token, value, attempt, age: Age::Young }
             }
-            (Found::Absent | Found::Lapsed { .. } | Found::Completed, ..) => {
-                Record::Failed { token, attempt, brief: true }
-            }
+            (Found::Absent | Found::Lapsed { .. } | Found::Completed, ..) => self.without_a_run(token, attempt),
         }
     }
 
+    /// A failed record of a claim that did not run, with the attempts before it. Where there were none, only the token is
+    /// worth remembering.
+    fn without_a_run(&self, token: Who, attempt: u8) -> Record {
+        Record::Failed { token, attempt, brief: attempt == 0 || self.lacks(Rule::AttemptsAreRemembered) }
+    }
+
     fn in_memory_of(&self, token: Who) -> Record {
-        if self.lacks(Rule::AbsentIsRemembered) {
-            Record::Absent
-        } else {
-            Record::Failed { token, attempt: 0, brief: true }
-        }
+        if self.lacks(Rule::AbsentIsRemembered) { Record::Absent } else { self.without_a_run(token, 0) }
     }
 
     fn differ(&self, one: Who, another: Who) -> bool {

@@ -4,12 +4,12 @@ use crate::history::Broken;
 use crate::properties as promise;
 use crate::protocol::{Protocol, Report};
 use crate::rules::{Rule, Without};
-use crate::setting::{Policy, Setting};
+use crate::setting::{Earlier, Policy, Setting};
 
 impl Rule {
     /// All rules that break a promise of [`properties`](crate::properties) when they are left out. One more,
     /// [`Rule::RenewalEnds`], is seen by [`liveness`](crate::liveness).
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::LeaseIsTheWriters,
         Self::FailedOwnTokenIsLost,
         Self::OwnClaimIsWritten,
@@ -23,6 +23,8 @@ impl Rule {
         Self::PutBackMarksFailed,
         Self::PutBackKeepsTheRun,
         Self::HiddenRunCounts,
+        Self::RunBelowStaysOpen,
+        Self::AttemptsAreRemembered,
         Self::GivenUpStaysSo,
         Self::BeginComesFirst,
         Self::DeadlineFromRequest,
@@ -48,6 +50,17 @@ impl Rule {
             Self::PutBackKeepsTheRun | Self::HiddenRunCounts => {
                 let setting = Setting::each(&[Policy::HOLD, Policy::HOLD_EXISTING, Policy::HOLD]);
                 setting.with(|faults| (faults.stray, faults.drop, faults.expire) = (false, false, false))
+            }
+            // A deploy too. What had happened before is where it begins, and calls that are dropped are enough.
+            Self::RunBelowStaysOpen => {
+                let setting = Setting::each(&[Policy::HOLD_EXISTING, Policy::HOLD_EXISTING, Policy::HOLD]);
+                let setting = setting.after(Earlier::OpenRun);
+                setting.with(|faults| (faults.stray, faults.crash, faults.expire) = (false, false, false))
+            }
+            Self::AttemptsAreRemembered => {
+                let two = Policy::RERUN.at_most(2);
+                let setting = Setting::each(&[two, two, Policy::RERUN.at_most(1)]).after(Earlier::FailedRun);
+                setting.with(|faults| (faults.stray, faults.crash) = (false, false))
             }
             Self::TakeoverIsOneStep => Setting::of(2, Policy::RERUN).sparing(&[Broken::LiveRecordChanged]),
             Self::GivenUpStaysSo
@@ -82,8 +95,10 @@ impl Rule {
             Self::CompletionKeepsItsTtl | Self::RewriteWithinTtl => promise::ONE_TTL,
             Self::PutBackKeepsTheRun
             | Self::HiddenRunCounts
+            | Self::RunBelowStaysOpen
             | Self::HoldReleasesNothingOnDrop
             | Self::NothingReleasesAfterReturn => promise::HOLD_RUNS_ONCE,
+            Self::AttemptsAreRemembered => promise::BOUNDED_RUNS,
             Self::BeginComesFirst => promise::INDETERMINATE_FOR_A_REASON,
             Self::RenewalEnds => "a key is settled in the end",
         }

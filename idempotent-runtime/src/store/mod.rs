@@ -53,7 +53,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// | in progress, own token, not given up | `Acquired`, same attempt | its lease starts again; begun, if it was or is to be |
     /// | in progress, own token, given up | `Lost` | unchanged |
     /// | in progress, another's, live | `Mismatch` if the fingerprints differ, else `InProgress` | unchanged |
-    /// | in progress, another's, lapsed | `Mismatch`; else, if it had begun: `Exhausted` if no attempt is left, `Abandoned` under [`OnLapse::Hold`]; else `Acquired`, attempt + 1 (the same attempt if it had not begun) | in progress in the last case |
+    /// | in progress, another's, lapsed | `Mismatch`; `Exhausted` if no attempt is left after the runs that have begun; `Abandoned` if it had begun, under [`OnLapse::Hold`]; else `Acquired`, attempt + 1 (the same attempt if it had not begun) | in progress in the last case |
     /// | … and had not begun, but had itself found a lapsed claim that had | as if that claim stood there | as there |
     /// | completed, own token | `Completed` | unchanged |
     /// | completed, another's | `Mismatch`; `Acquired`, attempt + 1, if `supersede` is the record's token; else `Completed` | in progress in the second case |
@@ -105,7 +105,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// | failed | failed again with its attempt and error, now of this token, so that its own late claim cannot come alive; kept for this record's retention |
     /// | lapsed | in progress again as it was (token, owner, attempt, begun mark, whether it was given up), and lapsed: its owner, if it still lives, can renew and complete it |
     /// | completed | `superseded`, for the retention given with it |
-    /// | nothing to put back (the record found was itself put back, or `superseded` is not given) | failed, of this token, with the attempts before this claim, for two of `lease` |
+    /// | nothing to put back (the claim was itself taken over and put back, or `superseded` is not given), over a run that had begun | in progress, of this token, with the attempts before this claim, and given up: that run's end is still unknown |
+    /// | … and otherwise | failed, of this token, with the attempts before this claim: kept for this record's retention where there were any, else for two of `lease` |
     ///
     /// Absent: as [`release`](Self::release). Anything else, a repetition too: `Lost`, unchanged.
     fn put_back<'a>(

@@ -97,7 +97,15 @@ const FAULTS: &[(Fault, &[&str])] = &[
     (Fault::EveryoneMayRelease, &["release_of_anothers_claim_is_lost", "a_late_release_leaves_the_next_run_alone"]),
     (Fault::GivingUpFails, &["giving_up_keeps_the_record_in_progress_and_lapsed"]),
     (Fault::GivingUpDoesNothing, &["giving_up_keeps_the_record_in_progress_and_lapsed"]),
-    (Fault::PutBackReleases, &["put_back_to_absent_counts_no_attempt", "put_back_to_lapsed_is_lapsed_again"]),
+    (
+        Fault::PutBackReleases,
+        &[
+            "put_back_to_absent_counts_no_attempt",
+            "put_back_to_lapsed_is_lapsed_again",
+            "put_back_with_nothing_to_restore_leaves_the_run_below_open",
+            "put_back_with_nothing_to_restore_remembers_the_attempts",
+        ],
+    ),
     (Fault::PutBackDeletes, &["put_back_to_failed_keeps_attempt_and_error", "put_back_of_completed_is_lost"]),
     (Fault::PutBackDoesNothing, &["put_back_to_absent_counts_no_attempt"]),
     (Fault::PutBackIsRefused, &["put_back_to_absent_counts_no_attempt"]),

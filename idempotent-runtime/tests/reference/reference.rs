@@ -145,16 +145,15 @@ impl Reference {
                 {
                     lapsed = under.clone();
                 }
-                if lapsed.begun {
-                    if used_up(lapsed.attempt) {
-                        return ClaimAnswer::Exhausted { attempt: lapsed.attempt };
-                    }
-                    if request.on_lapse == OnLapse::Hold {
-                        return ClaimAnswer::Abandoned { attempt: lapsed.attempt, owner: lapsed.owner.into() };
-                    }
+                let runs = lapsed.attempt - u32::from(!lapsed.begun);
+                if used_up(runs) {
+                    return ClaimAnswer::Exhausted { attempt: runs };
+                }
+                if lapsed.begun && request.on_lapse == OnLapse::Hold {
+                    return ClaimAnswer::Abandoned { attempt: runs, owner: lapsed.owner.into() };
                 }
                 let found = Found::Lapsed { begun: lapsed.begun };
-                self.take(request, lapsed.attempt + u32::from(lapsed.begun), found, Some(lapsed))
+                self.take(request, runs + 1, found, Some(lapsed))
             }
             Kind::Completed if own => ClaimAnswer::Completed(record.as_completed()),
             Kind::Completed if record.differs(request.fingerprint) => ClaimAnswer::Mismatch,
@@ -251,7 +250,7 @@ impl Reference {
         match self.record() {
             None => {
                 let error = if let Release::Failed(error) = release { error } else { "" };
-                self.bury(token, 0, error, lease);
+                self.bury(token, 0, error, Some(2 * lease));
                 Answer::Held
             }
             Some(record) if record.token == token && record.kind != Kind::Completed => Answer::Held,
@@ -265,7 +264,7 @@ impl Reference {
             if self.record().is_some() {
                 return Answer::Lost;
             }
-            self.bury(token, 0, "", lease);
+            self.bury(token, 0, "", Some(2 * lease));
             return Answer::Held;
         };
         match record.under.as_deref() {
@@ -290,23 +289,30 @@ impl Reference {
                 restored.kept_until = after(now, kept);
                 self.record = Some(restored);
             }
-            _ => self.bury(token, record.attempt - 1, "", lease),
+            _ if record.found == (Found::Lapsed { begun: true }) => {
+                // Nobody knows how the run ended that is not remembered any more.
+                let kept_until = after(now, record.retention);
+                let (attempt, begun, given_up) = (record.attempt - 1, true, true);
+                self.record = Some(Record { attempt, begun, given_up, kept_until, under: None, ..record });
+            }
+            _ if record.attempt > 1 => self.bury(token, record.attempt - 1, "", record.retention),
+            _ => self.bury(token, 0, "", Some(2 * lease)),
         }
         Answer::Held
     }
 
-    /// A failed record of this token, for two leases.
-    fn bury(&mut self, token: Token, attempt: u32, error: &str, lease: Quarters) {
+    /// A failed record of this token.
+    fn bury(&mut self, token: Token, attempt: u32, error: &str, kept: Kept) {
         self.record = Some(Record {
             kind: Kind::Failed,
             token,
             attempt,
             owner: "",
             fingerprint: None,
-            lease,
-            retention: Some(2 * lease),
+            lease: 0,
+            retention: kept,
             renewed: self.now,
-            kept_until: Some(self.now + 2 * lease),
+            kept_until: after(self.now, kept),
             begun: false,
             given_up: false,
             error: error.to_owned(),

@@ -151,6 +151,7 @@ cases! {
         exhausted_comes_before_abandoned
         claim_of_lapsed_that_had_not_begun_keeps_the_attempt
         a_claim_that_never_began_counts_for_nothing_after_a_failure
+        a_claim_that_never_began_does_not_hide_the_failure_before_it
         a_claim_that_never_began_does_not_hide_the_run_before_it
         what_was_given_up_is_lapsed_at_once
         what_was_given_up_is_compared_by_fingerprint
@@ -246,6 +247,8 @@ cases! {
         put_back_restores_no_record_that_the_claim_had_not_replaced
         put_back_twice_over_ends_without_an_attempt
         put_back_three_times_over_ends_without_an_attempt
+        put_back_with_nothing_to_restore_leaves_the_run_below_open
+        put_back_with_nothing_to_restore_remembers_the_attempts
         put_back_of_a_lapsed_claim_is_held
         put_back_of_a_claim_that_has_begun_counts_no_attempt
         put_back_repeated_changes_nothing

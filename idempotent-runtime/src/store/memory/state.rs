@@ -123,6 +123,11 @@ impl InProgress {
         ClaimAnswer::InProgress { remaining, attempt: self.attempt, owner: Arc::clone(&self.owner) }
     }
 
+    /// How many runs have begun, this one included if it has.
+    pub(super) fn runs(&self) -> u32 {
+        if self.standing == Standing::Claimed { self.attempt.saturating_sub(1) } else { self.attempt }
+    }
+
     /// The run that the next claim judges. A claim that never began stands for the run that it had found: else it would
     /// hide one that had begun, and `hold` would run twice.
     pub(super) fn stands_for(&self) -> &Self {
@@ -144,15 +149,23 @@ impl InProgress {
     }
 
     /// The state that this claim found.
-    pub(super) fn undone(self, now: Moment, lease: Duration, superseded: Option<(&Completed, Retention)>) -> State {
+    pub(super) fn undone(mut self, now: Moment, lease: Duration, superseded: Option<(&Completed, Retention)>) -> State {
         let (token, attempt) = (self.token, self.attempt.saturating_sub(1));
-        match (self.before, superseded) {
-            (Before::Failed(error), _) => Failed { token, attempt, error, expires: self.retention.end(now) }.into(),
+        let expires = self.retention.end(now);
+        match (std::mem::replace(&mut self.before, Before::Nothing), superseded) {
+            (Before::Failed(error), _) => Failed { token, attempt, error, expires }.into(),
             (Before::Lapsed(claim), _) => State::InProgress(claim.lapsed_again(now)),
             (Before::Completed, Some((record, retention))) => {
                 State::Completed { record: record.clone(), expires: retention.end(now) }
             }
-            (Before::Nothing | Before::Completed, _) => Failed::in_memory_of(token, attempt, now, lease, "").into(),
+            // The run that it had found is kept no more, and nobody knows its end: this record stands for it.
+            (Before::Nothing, _) if self.found == (Found::Lapsed { begun: true }) => {
+                State::InProgress(Self { attempt, standing: Standing::GivenUp, expires, ..self })
+            }
+            (Before::Nothing | Before::Completed, _) if attempt > 0 => {
+                Failed { token, attempt, error: "".into(), expires }.into()
+            }
+            (Before::Nothing | Before::Completed, _) => Failed::in_memory_of(token, now, lease, "").into(),
         }
     }
 
@@ -168,9 +181,9 @@ impl InProgress {
 
 impl Failed {
     /// Nothing has run under this token and nothing shall: its own late claim must not come alive.
-    pub(super) fn in_memory_of(token: Token, attempt: u32, now: Moment, lease: Duration, error: &str) -> Self {
+    pub(super) fn in_memory_of(token: Token, now: Moment, lease: Duration, error: &str) -> Self {
         let expires = Some(now.saturating_add(lease.saturating_mul(2)));
-        Self { token, attempt, error: error.into(), expires }
+        Self { token, attempt: 0, error: error.into(), expires }
     }
 }
 

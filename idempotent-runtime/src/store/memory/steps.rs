@@ -72,16 +72,15 @@ fn claim_again(mut own: InProgress, now: Moment, begun: bool) -> (ClaimAnswer, S
 /// Another's claim has lapsed.
 fn take_over(lapsed: InProgress, now: Moment, claim: &Claim<'_>) -> (ClaimAnswer, State) {
     let run = lapsed.stands_for();
-    let (attempt, begun) = (run.attempt, run.standing != Standing::Claimed);
-    if begun && claim.request.no_attempt_after(attempt) {
+    let (attempt, begun) = (run.runs(), run.standing != Standing::Claimed);
+    if claim.request.no_attempt_after(attempt) {
         return (ClaimAnswer::Exhausted { attempt }, State::InProgress(lapsed));
     }
     if begun && claim.request.on_lapse == OnLapse::Hold {
         let answer = ClaimAnswer::Abandoned { attempt, owner: Arc::clone(&run.owner) };
         return (answer, State::InProgress(lapsed));
     }
-    let attempt = if begun { attempt.saturating_add(1) } else { attempt };
-    claim.acquire(now, attempt, Found::Lapsed { begun }, lapsed.into_before())
+    claim.acquire(now, attempt.saturating_add(1), Found::Lapsed { begun }, lapsed.into_before())
 }
 
 /// See [`Store::begin`](crate::Store::begin).
@@ -154,7 +153,7 @@ pub(super) fn release(
         },
         State::InProgress(given_up) if given_up.token == token => (Answer::Held, State::InProgress(given_up)),
         State::Failed(failed) if failed.token == token => (Answer::Held, State::Failed(failed)),
-        State::Absent => (Answer::Held, Failed::in_memory_of(token, 0, now, lease, release.error()).into()),
+        State::Absent => (Answer::Held, Failed::in_memory_of(token, now, lease, release.error()).into()),
         other => (Answer::Lost, other),
     }
 }
@@ -169,7 +168,7 @@ pub(super) fn put_back(
 ) -> (Answer, State) {
     match state.at(now) {
         State::InProgress(own) if own.belongs_to(token) => (Answer::Held, own.undone(now, lease, superseded)),
-        State::Absent => (Answer::Held, Failed::in_memory_of(token, 0, now, lease, "").into()),
+        State::Absent => (Answer::Held, Failed::in_memory_of(token, now, lease, "").into()),
         other => (Answer::Lost, other),
     }
 }

@@ -105,13 +105,11 @@ local run, begun = string.sub(record, 1, after - 1), its_mark == 'begun'
 if not begun and its_found == 'after-begun' and string.sub(record, after, after) == '|' then
   run, begun = string.sub(record, after + 1), true
   attempt = tonumber(string.match(run, '^#(%d+)', 26)) or 1
-  exhausted = tonumber(most) > 0 and attempt >= tonumber(most)
 end
-if not begun then
-  return acquire(attempt, last_fence, 'after-lapsed|' .. run)
-elseif exhausted then
+local runs = begun and attempt or attempt - 1
+if tonumber(most) > 0 and runs >= tonumber(most) then
   return {'exhausted', 0, run}
-elseif on_lapse == 'hold' then
+elseif begun and on_lapse == 'hold' then
   return {'abandoned', 0, run}
 end
-return acquire(attempt + 1, last_fence, 'after-begun|' .. run)
+return acquire(runs + 1, last_fence, (begun and 'after-begun|' or 'after-lapsed|') .. run)

@@ -218,6 +218,10 @@ fn read_claim(key: &Key, answer: &Value) -> Result<ClaimAnswer, StoreError> {
             ClaimAnswer::InProgress { remaining, attempt, owner: owner.into() }
         }
         (b"abandoned", _) => ClaimAnswer::Abandoned { attempt, owner: owner.into() },
+        // A claim that never began counts for no run.
+        (b"exhausted", State::InProgress { begun: false, .. }) => {
+            ClaimAnswer::Exhausted { attempt: attempt.saturating_sub(1) }
+        }
         (b"exhausted", _) => ClaimAnswer::Exhausted { attempt },
         (b"mismatch", _) => ClaimAnswer::Mismatch,
         (b"lost", _) => ClaimAnswer::Lost,

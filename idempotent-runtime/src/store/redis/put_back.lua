@@ -1,7 +1,7 @@
 -- Undoes a claim whose body was never polled: the record goes back to what the claim found.
 --
 -- KEYS     the record
--- ARGV     token · how long, in ms, a record that was absent is kept out · the result of the record that was
+-- ARGV     token · how long, in ms, a record that counts no run is kept · the result of the record that was
 --          superseded, '' for none · how long to keep that in ms, '' for ever
 -- returns  1 held · 0 lost
 local key, token = KEYS[1], ARGV[1]
@@ -22,17 +22,18 @@ end
 if string.sub(record, 1, 25) ~= '1p ' .. token then
   return 0
 end
-local counts, who, retention, found, after =
-  string.match(record, '^([#^%d]*)(@%S+ %S+) lease=%d+/(%d+) %l+ ([%l-]+)()', 26)
+local counts, who, times, retention, found, after =
+  string.match(record, '^([#^%d]*)(@%S+ %S+)( lease=%d+/(%d+)) %l+ ([%l-]+)()', 26)
 if not counts then
   return 0
 end
 
--- Failed, and of this token: its own late claim must not come alive. This run does not count.
+-- What stays of this token, so that its own late claim cannot come alive. This run does not count.
+local attempt = (tonumber(string.match(counts, '^#(%d+)')) or 1) - 1
+local own = token .. '#' .. attempt .. (string.match(counts, '%^%d+$') or '') .. who
+
 local function fail(message, kept)
-  local attempt = (tonumber(string.match(counts, '^#(%d+)')) or 1) - 1
-  local fence = string.match(counts, '%^%d+$') or ''
-  return write('1f ' .. token .. '#' .. attempt .. fence .. who .. ' failed: ' .. message, kept)
+  return write('1f ' .. own .. ' failed: ' .. message, kept)
 end
 
 local previous = string.match(record, '^|(.*)$', after)
@@ -47,4 +48,8 @@ elseif previous and (found == 'after-lapsed' or found == 'after-begun') then
     return write(previous, string.format('%.0f', math.max(its_retention - its_lease, 1)))
   end
 end
-return fail('', ARGV[2])
+if found == 'after-begun' then
+  -- The run that it had found is kept no more, and nobody knows its end: this record stands for it.
+  return write('1g ' .. own .. times .. ' begun after-begun', retention)
+end
+return fail('', attempt > 0 and retention or ARGV[2])
