@@ -23,6 +23,8 @@ pub enum Rule {
     CompletionKeepsItsTtl,
     /// A release leaves a completed record alone. Without: it deletes its own.
     ReleaseLeavesCompleted,
+    /// A release of a claim that never began puts it back. Without: it counts as a run that failed or was given up.
+    ReleaseCountsRunsOnly,
     /// What is put back or released where nothing stands leaves a failed record of its token. Without: nothing.
     AbsentIsRemembered,
     /// What is put back over a failed record takes that record over. Without: it stays with the token that failed.

@@ -147,7 +147,14 @@ impl Setting {
     /// `calls` calls with one policy.
     pub const fn of(calls: usize, policy: Policy) -> Self {
         let faults = Faults { undo: policy.verify, ..Faults::USUAL };
-        Self { calls, policies: [policy; MOST_CALLS], faults, without: Without::rules(&[]), spared: &[], earlier: Earlier::Nothing }
+        Self {
+            calls,
+            policies: [policy; MOST_CALLS],
+            faults,
+            without: Without::rules(&[]),
+            spared: &[],
+            earlier: Earlier::Nothing,
+        }
     }
 
     /// One call for each of `policies`.

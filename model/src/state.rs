@@ -22,7 +22,8 @@ pub struct State {
 impl State {
     /// No call of the setting has been made.
     pub fn start(setting: &Setting) -> Self {
-        let mut state = Self { record: Record::Absent, workers: [Worker::IDLE; MOST_CALLS], history: History::default() };
+        let mut state =
+            Self { record: Record::Absent, workers: [Worker::IDLE; MOST_CALLS], history: History::default() };
         // The last call that there is room for.
         let token = ANEW - 1;
         state.record = match setting.earlier {

@@ -172,6 +172,13 @@ impl Table {
 
     fn release(&self, record: Record, who: Who, reason: Reason) -> (Answer, Record) {
         match record {
+            Record::InProgress { claim, below, .. }
+                if claim.belongs_to(who)
+                    && claim.standing == Standing::Claimed
+                    && !self.lacks(Rule::ReleaseCountsRunsOnly) =>
+            {
+                (Answer::Held, self.undone(claim, below, None))
+            }
             Record::InProgress { mut claim, lease, below } if claim.belongs_to(who) => match reason {
                 Reason::Failed => (Answer::Held, Record::Failed { token: who, attempt: claim.attempt, brief: false }),
                 Reason::GivenUp => {

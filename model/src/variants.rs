@@ -9,7 +9,7 @@ use crate::setting::{Earlier, Policy, Setting};
 impl Rule {
     /// All rules that break a promise of [`properties`](crate::properties) when they are left out. One more,
     /// [`Rule::RenewalEnds`], is seen by [`liveness`](crate::liveness).
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::LeaseIsTheWriters,
         Self::FailedOwnTokenIsLost,
         Self::OwnClaimIsWritten,
@@ -19,6 +19,7 @@ impl Rule {
         Self::RenewalLeavesCompleted,
         Self::CompletionKeepsItsTtl,
         Self::ReleaseLeavesCompleted,
+        Self::ReleaseCountsRunsOnly,
         Self::AbsentIsRemembered,
         Self::PutBackMarksFailed,
         Self::PutBackKeepsTheRun,
@@ -62,6 +63,7 @@ impl Rule {
                 let setting = Setting::each(&[two, two, Policy::RERUN.at_most(1)]).after(Earlier::FailedRun);
                 setting.with(|faults| (faults.stray, faults.crash) = (false, false))
             }
+            Self::ReleaseCountsRunsOnly => Setting::of(2, Policy::RERUN.at_most(2)),
             Self::TakeoverIsOneStep => Setting::of(2, Policy::RERUN).sparing(&[Broken::LiveRecordChanged]),
             Self::GivenUpStaysSo
             | Self::BeginComesFirst
@@ -99,6 +101,7 @@ impl Rule {
             | Self::HoldReleasesNothingOnDrop
             | Self::NothingReleasesAfterReturn => promise::HOLD_RUNS_ONCE,
             Self::AttemptsAreRemembered => promise::BOUNDED_RUNS,
+            Self::ReleaseCountsRunsOnly => promise::EXHAUSTED_FOR_A_REASON,
             Self::BeginComesFirst => promise::INDETERMINATE_FOR_A_REASON,
             Self::RenewalEnds => "a key is settled in the end",
         }

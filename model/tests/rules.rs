@@ -51,6 +51,7 @@ rules! {
     renewal_leaves_completed: RenewalLeavesCompleted,
     completion_keeps_its_ttl: CompletionKeepsItsTtl,
     release_leaves_completed: ReleaseLeavesCompleted,
+    release_counts_runs_only: ReleaseCountsRunsOnly,
     absent_is_remembered: AbsentIsRemembered,
     put_back_marks_failed: PutBackMarksFailed,
     put_back_keeps_the_run: PutBackKeepsTheRun,

@@ -89,8 +89,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Gives the claim back after a run that failed.
     ///
-    /// In progress and own token: `Held`, and the record's retention starts again. Under [`Release::Failed`] it becomes
-    /// failed, with attempt and error; under [`Release::GivenUp`] it stays in progress, begun, and counts as lapsed.
+    /// In progress, own token, begun: `Held`, and the record's retention starts again. Under [`Release::Failed`] it becomes
+    /// failed, with attempt and error; under [`Release::GivenUp`] it stays in progress, and counts as lapsed.
+    /// In progress, own token, not begun: `Held`, and the record is [put back](Self::put_back) without `superseded`:
+    /// a claim and a release that both came late, and nothing has run between them.
     /// Failed (or given up) with own token: `Held`, unchanged. Absent: `Held`, and a failed record of this token
     /// (attempt 0) is kept for two of `lease`, so that its own late claim cannot come alive. Anything else: `Lost`,
     /// unchanged.

@@ -232,6 +232,9 @@ impl Reference {
 
     pub(crate) fn release(&mut self, token: Token, release: Release<'_>, lease: Quarters) -> Answer {
         let now = self.now;
+        if self.own(token).is_some_and(|record| !record.begun) {
+            return self.put_back(token, lease, None);
+        }
         if let Some(record) = self.own(token) {
             match release {
                 Release::Failed(error) => {
@@ -240,7 +243,6 @@ impl Reference {
                     record.kept_until = after(now, record.retention);
                 }
                 Release::GivenUp => {
-                    record.begun = true;
                     record.given_up = true;
                     record.kept_until = after(now, record.retention);
                 }

@@ -229,6 +229,10 @@ cases! {
         release_of_an_expired_claim_is_remembered
         giving_up_keeps_the_record_in_progress_and_lapsed
         giving_up_counts_as_a_run
+        release_of_a_claim_that_never_began_counts_no_run
+        release_of_a_claim_that_never_began_keeps_the_failure_before_it
+        release_of_a_claim_that_never_began_keeps_the_run_before_it
+        giving_up_a_claim_that_never_began_counts_no_run
         giving_up_a_lapsed_claim_is_held
         giving_up_repeated_is_held_and_changes_nothing
         a_late_release_leaves_the_next_run_alone
@@ -309,6 +313,7 @@ cases! {
         a_person_resolves_a_claim_given_up
         what_a_person_resolved_expires_with_its_ttl
         a_person_releases_a_lapsed_claim
+        a_person_releases_a_claim_that_never_began
         a_person_releases_a_failure
         a_person_releases_a_result_for_a_second_run
         a_person_allows_one_more_attempt

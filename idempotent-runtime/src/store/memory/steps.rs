@@ -140,6 +140,10 @@ pub(super) fn release(
     lease: Duration,
 ) -> (Answer, State) {
     match state.at(now) {
+        // A late claim with a late release: nothing has run.
+        State::InProgress(own) if own.belongs_to(token) && own.standing == Standing::Claimed => {
+            (Answer::Held, own.undone(now, lease, None))
+        }
         State::InProgress(mut own) if own.belongs_to(token) => match release {
             Release::Failed(error) => {
                 let expires = own.retention.end(now);

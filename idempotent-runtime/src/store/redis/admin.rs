@@ -52,11 +52,11 @@ impl Admin for RedisStore {
                     command.arg("")
                 }
                 Change::Release { reason } => {
-                    command.arg("fail").arg(&**reason).arg(nobody.as_bytes()).arg(seen.attempt)
+                    command.arg("fail").arg(&**reason).arg(nobody.as_bytes()).arg(seen.runs())
                 }
                 Change::AllowOneMore { reason } => {
-                    let attempt = seen.attempt.saturating_sub(1);
-                    command.arg("fail").arg(&**reason).arg(nobody.as_bytes()).arg(attempt)
+                    let runs = seen.runs().saturating_sub(1);
+                    command.arg("fail").arg(&**reason).arg(nobody.as_bytes()).arg(runs)
                 }
             };
             match self.run(&scripts::CHANGE, &command).await {

@@ -115,9 +115,9 @@ impl RedisStore {
             Release::Failed(error) => ("failed", error),
             Release::GivenUp => ("given-up", ""),
         };
-        let mut command = call(&scripts::RELEASE, key, 4, ROOM + error.len());
+        let mut command = call(&scripts::RELEASE, key, 6, ROOM + error.len());
         command.arg(token.text().as_bytes()).arg(how).arg(error).arg(value::millis(lease.saturating_mul(2)));
-        held(self.run(&scripts::RELEASE, &command).await)
+        held(self.run(&scripts::RELEASE, command.arg("").arg("")).await)
     }
 
     pub(super) async fn put_record_back(
@@ -128,8 +128,8 @@ impl RedisStore {
         superseded: Option<(&Completed, Retention)>,
     ) -> Result<Answer, StoreError> {
         let room = ROOM + superseded.map_or(0, |(completed, _)| length(&completed.result));
-        let mut command = call(&scripts::PUT_BACK, key, 4, room);
-        command.arg(token.text().as_bytes()).arg(value::millis(lease.saturating_mul(2)));
+        let mut command = call(&scripts::RELEASE, key, 6, room);
+        command.arg(token.text().as_bytes()).arg("put-back").arg("").arg(value::millis(lease.saturating_mul(2)));
         match superseded {
             Some((completed, retention)) => {
                 command.writer_for_next_arg().put_result(&completed.result);
@@ -137,7 +137,7 @@ impl RedisStore {
             }
             None => drop(command.arg("").arg("")),
         }
-        held(self.run(&scripts::PUT_BACK, &command).await)
+        held(self.run(&scripts::RELEASE, &command).await)
     }
 
     /// Runs a script; loads it first where the server has lost it.
