@@ -78,6 +78,7 @@ impl Shop {
             fingerprint: None,
             lease: HOUR,
             retention: Retention::For(HOUR),
+            held: Retention::For(HOUR),
             on_lapse: OnLapse::TakeOver,
             max_attempts: None,
             supersede: None,

@@ -213,8 +213,8 @@ impl Setting {
         self.policies[..self.calls].iter().all(|policy| *policy == self.policies[0])
     }
 
-    /// Whether the record of a claim is kept until somebody removes it.
-    pub fn keeps_claims(&self) -> bool {
+    /// Whether the record of an open run is kept until somebody resolves it.
+    pub fn holds_runs(&self) -> bool {
         self.policies[..self.calls].iter().any(|policy| policy.hold)
     }
 

@@ -185,13 +185,13 @@ impl State {
                     if ages && lease == Lease::Fresh {
                         steps.push(Step::Age);
                     }
-                } else if expire && !setting.keeps_claims() {
+                } else if expire && (!setting.holds_runs() || claim.is_no_open_run()) {
                     steps.push(Step::Expire);
                 }
                 debug_assert!(claim.standing != Standing::GivenUp || !claim.is_live(lease));
             }
-            Record::Failed { brief, .. } => {
-                if expire && (brief || !setting.keeps_claims()) {
+            Record::Failed { .. } => {
+                if expire {
                     steps.push(Step::Expire);
                 }
             }

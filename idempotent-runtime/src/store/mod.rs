@@ -66,8 +66,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// takes no begun mark away.
     fn claim<'a>(&'a self, key: &'a Key, request: &'a ClaimRequest<'a>) -> Reply<'a, ClaimAnswer>;
 
-    /// Marks a live claim as begun: from now on it counts as a run. In progress, own token and live: its lease starts
-    /// again, `Held`. Anything else: `Lost`, unchanged. Repeating it changes nothing but the lease.
+    /// Marks a live claim as begun: from now on it counts as a run, and is kept for [`ClaimRequest::held`]. In progress,
+    /// own token and live: its lease starts again, `Held`. Anything else: `Lost`, unchanged. Repeating it changes nothing but the lease.
     fn begin<'a>(&'a self, key: &'a Key, token: Token) -> Reply<'a, Answer>;
 
     /// Starts the lease again, and with it the record's retention. In progress and own token, also lapsed, but not given
@@ -145,8 +145,11 @@ pub struct ClaimRequest<'a> {
     pub fingerprint: Option<Fingerprint>,
     /// How long the claim stands unless renewed.
     pub lease: Duration,
-    /// How long the record in progress is kept at all; at least twice the lease.
+    /// How long the record is kept: a claim that has not begun, and a failure. At least twice the lease.
     pub retention: Retention,
+    /// How long the record of a run that has begun is kept while nobody knows its end, and of a claim that stands over
+    /// such a run; at least `retention`. For ever under `hold`: a person has to resolve it.
+    pub held: Retention,
     /// What becomes of a lapsed claim that had begun.
     pub on_lapse: OnLapse,
     /// How many runs may start; `None` for any number.
@@ -175,6 +178,14 @@ pub enum Retention {
     For(Duration),
     /// Until somebody removes it.
     Forever,
+}
+
+impl ClaimRequest<'_> {
+    /// How long the record of this claim is kept where it finds no open run.
+    #[cfg(feature = "redis")]
+    pub(crate) fn kept(&self) -> Retention {
+        if self.begun { self.held } else { self.retention }
+    }
 }
 
 impl Retention {

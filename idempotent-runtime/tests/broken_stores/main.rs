@@ -58,6 +58,24 @@ const FAULTS: &[(Fault, &[&str])] = &[
     (Fault::ClaimLeasesTooShort, &["what_is_left_of_a_lease_shrinks"]),
     (Fault::ClaimKeepsForever, &["a_claim_expires_with_its_retention"]),
     (Fault::ClaimKeepsTooShort, &["renewals_keep_a_claim_beyond_its_first_retention"]),
+    (
+        Fault::ClaimHoldsEverything,
+        &[
+            "a_claim_that_never_began_is_not_held",
+            "a_failure_is_not_held",
+            "a_failure_that_is_put_back_is_not_held",
+            "what_a_person_released_is_not_held",
+        ],
+    ),
+    (
+        Fault::ClaimHoldsNothing,
+        &[
+            "a_run_is_held_beyond_the_retention",
+            "begin_holds_a_run_beyond_the_retention",
+            "a_claim_over_a_held_run_is_held",
+            "a_held_run_that_is_put_back_stays_held",
+        ],
+    ),
     (Fault::BeginDoesNothing, &["begin_of_the_own_live_claim_makes_it_a_run", "begin_of_a_lapsed_claim_is_lost"]),
     (Fault::BeginIsRefused, &["begin_repeated_is_held"]),
     (Fault::EveryClaimHasBegun, &["claim_of_lapsed_that_had_not_begun_keeps_the_attempt"]),

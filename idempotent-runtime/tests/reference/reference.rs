@@ -18,6 +18,7 @@ pub(crate) struct Request {
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) lease: Quarters,
     pub(crate) retention: Kept,
+    pub(crate) held: Kept,
     pub(crate) on_lapse: OnLapse,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) begun: bool,
@@ -39,6 +40,7 @@ pub(crate) struct Record {
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) lease: Quarters,
     retention: Kept,
+    held: Kept,
     /// When the lease started last.
     renewed: Quarters,
     pub(crate) kept_until: Kept,
@@ -68,6 +70,11 @@ fn acquired(record: &Record) -> ClaimAnswer {
 impl Record {
     fn is_lapsed(&self, now: Quarters) -> bool {
         self.given_up || now >= self.renewed + self.lease
+    }
+
+    /// How long it is kept as it stands.
+    fn kept(&self) -> Kept {
+        if self.begun || self.found == (Found::Lapsed { begun: true }) { self.held } else { self.retention }
     }
 
     fn as_completed(&self) -> Completed {
@@ -128,7 +135,7 @@ impl Reference {
             Kind::InProgress if own => {
                 record.begun |= request.begun;
                 record.renewed = now;
-                record.kept_until = after(now, record.retention);
+                record.kept_until = after(now, record.kept());
                 acquired(record)
             }
             Kind::InProgress if record.differs(request.fingerprint) => ClaimAnswer::Mismatch,
@@ -166,7 +173,7 @@ impl Reference {
     }
 
     fn take(&mut self, request: &Request, attempt: u32, found: Found, under: Option<Record>) -> ClaimAnswer {
-        let record = Record {
+        let mut record = Record {
             kind: Kind::InProgress,
             token: request.token,
             attempt,
@@ -174,8 +181,9 @@ impl Reference {
             fingerprint: request.fingerprint,
             lease: request.lease,
             retention: request.retention,
+            held: request.held,
             renewed: self.now,
-            kept_until: after(self.now, request.retention),
+            kept_until: None,
             begun: request.begun,
             given_up: false,
             error: String::new(),
@@ -183,6 +191,7 @@ impl Reference {
             found,
             under: under.map(Box::new),
         };
+        record.kept_until = after(self.now, record.kept());
         let answer = acquired(&record);
         self.record = Some(record);
         answer
@@ -199,7 +208,7 @@ impl Reference {
             Some(record) if !record.is_lapsed(now) => {
                 record.begun = true;
                 record.renewed = now;
-                record.kept_until = after(now, record.retention);
+                record.kept_until = after(now, record.kept());
                 Answer::Held
             }
             _ => Answer::Lost,
@@ -210,7 +219,7 @@ impl Reference {
         let now = self.now;
         let Some(record) = self.own(token) else { return Answer::Lost };
         record.renewed = now;
-        record.kept_until = after(now, record.retention);
+        record.kept_until = after(now, record.kept());
         Answer::Held
     }
 
@@ -244,7 +253,7 @@ impl Reference {
                 }
                 Release::GivenUp => {
                     record.given_up = true;
-                    record.kept_until = after(now, record.retention);
+                    record.kept_until = after(now, record.kept());
                 }
             }
             return Answer::Held;
@@ -280,7 +289,7 @@ impl Reference {
                 let mut lapsed = under.clone();
                 lapsed.under = None;
                 // Lapsed at this moment: of its retention a lease is gone.
-                lapsed.kept_until = lapsed.retention.map(|kept| now + kept - lapsed.lease);
+                lapsed.kept_until = lapsed.kept().map(|kept| now + kept - lapsed.lease);
                 lapsed.renewed = now.saturating_sub(lapsed.lease);
                 self.record = Some(lapsed);
             }
@@ -293,7 +302,7 @@ impl Reference {
             }
             _ if record.found == (Found::Lapsed { begun: true }) => {
                 // Nobody knows how the run ended that is not remembered any more.
-                let kept_until = after(now, record.retention);
+                let kept_until = after(now, record.held);
                 let (attempt, begun, given_up) = (record.attempt - 1, true, true);
                 self.record = Some(Record { attempt, begun, given_up, kept_until, under: None, ..record });
             }
@@ -313,6 +322,7 @@ impl Reference {
             fingerprint: None,
             lease: 0,
             retention: kept,
+            held: kept,
             renewed: self.now,
             kept_until: after(self.now, kept),
             begun: false,

@@ -67,9 +67,12 @@ impl Clock {
         let fingerprint = prop_oneof![3 => Just(None), 2 => (1..3_u128).prop_map(|f| Some(Fingerprint::from_u128(f)))];
         let retention = prop_oneof![3 => self.quarters(0..15).prop_map(Some), 1 => Just(None)];
         let max_attempts = prop_oneof![2 => Just(None), 1 => (1..4_u32).prop_map(Some)];
+        // Whole ticks on top, so that it ends as far from a step as the retention does.
+        let longer =
+            prop_oneof![2 => Just(Some(0)), 2 => (1..9_u32).prop_map(|ticks| Some(4 * ticks)), 1 => Just(None)];
         let (lease, holds) = (self.quarters(1..5), any::<bool>());
-        (fingerprint, lease, retention, max_attempts, holds).prop_map(
-            move |(fingerprint, lease, retention, max_attempts, holds)| Request {
+        (fingerprint, lease, retention, longer, max_attempts, holds).prop_map(
+            move |(fingerprint, lease, retention, longer, max_attempts, holds)| Request {
                 // Each run of a sequence is under a key of its own, so equal tokens do not meet.
                 token: Token::from_u128(1 + place as u128),
                 owner: OWNERS[place],
@@ -77,6 +80,7 @@ impl Clock {
                 lease,
                 // At least twice the lease, and not at a multiple of it by rule.
                 retention: retention.map(|more| 2 * lease + more),
+                held: retention.zip(longer).map(|(more, longer)| 2 * lease + more + longer),
                 on_lapse: if holds { OnLapse::Hold } else { OnLapse::TakeOver },
                 max_attempts,
                 begun: false,
@@ -238,6 +242,7 @@ impl Run<'_> {
             fingerprint: call.fingerprint,
             lease: call.lease * self.quarter,
             retention: retention(call.retention, self.quarter),
+            held: retention(call.held, self.quarter),
             on_lapse: call.on_lapse,
             max_attempts: call.max_attempts.and_then(NonZeroU32::new),
             supersede,

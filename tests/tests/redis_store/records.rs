@@ -63,7 +63,7 @@ async fn a_completed_record_has_its_ttl_and_one_in_progress_its_retention() {
     assert!((3_500_000..=3_600_000).contains(&left()), "{}", left());
 
     let key = crate::support::key();
-    let forever = ClaimRequest { retention: Retention::Forever, ..request(token) };
+    let forever = ClaimRequest { retention: Retention::Forever, held: Retention::Forever, ..request(token) };
     within_bound(store.claim(&key, &forever)).await.expect("an answer");
     let years = number(&server, &["PTTL", key.as_str()]) / (365 * 24 * 60 * 60 * 1000);
     assert!((99..=100).contains(&years), "{years} years");

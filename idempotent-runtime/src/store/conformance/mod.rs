@@ -277,6 +277,14 @@ cases! {
         a_failed_record_expires_with_its_retention
         a_claim_given_up_expires_with_its_retention
         a_record_put_back_lapsed_outlasts_its_lease
+        a_run_is_held_beyond_the_retention
+        begin_holds_a_run_beyond_the_retention
+        a_claim_that_never_began_is_not_held
+        a_claim_over_a_held_run_is_held
+        a_held_run_that_is_put_back_stays_held
+        a_failure_is_not_held
+        a_failure_that_is_put_back_is_not_held
+        what_a_person_released_is_not_held
     }
     crowd {
         one_of_ten_gets_an_absent_key

@@ -32,6 +32,7 @@ pub(super) struct InProgress {
     pub(super) fingerprint: Option<Fingerprint>,
     pub(super) lease: Duration,
     pub(super) retention: Retention,
+    pub(super) held: Retention,
     pub(super) live_until: Moment,
     pub(super) expires: Option<Moment>,
     pub(super) standing: Standing,
@@ -111,7 +112,13 @@ impl InProgress {
 
     pub(super) fn start_lease(&mut self, now: Moment) {
         self.live_until = now.saturating_add(self.lease);
-        self.expires = self.retention.end(now);
+        self.expires = self.kept().end(now);
+    }
+
+    /// How long the record is kept as it stands: a run that is open, or stands below, can be kept for longer.
+    pub(super) fn kept(&self) -> Retention {
+        let is_open = self.standing != Standing::Claimed || self.found == (Found::Lapsed { begun: true });
+        if is_open { self.held } else { self.retention }
     }
 
     pub(super) fn acquired(&self) -> ClaimAnswer {
@@ -160,6 +167,7 @@ impl InProgress {
             }
             // The run that it had found is kept no more, and nobody knows its end: this record stands for it.
             (Before::Nothing, _) if self.found == (Found::Lapsed { begun: true }) => {
+                let expires = self.held.end(now);
                 State::InProgress(Self { attempt, standing: Standing::GivenUp, expires, ..self })
             }
             (Before::Nothing | Before::Completed, _) if attempt > 0 => {
@@ -171,7 +179,7 @@ impl InProgress {
 
     /// As it was when it was taken over: still lapsed. What is left of its retention is that of a lease that ends now.
     pub(super) fn lapsed_again(mut self, now: Moment) -> Self {
-        self.expires = match self.retention {
+        self.expires = match self.kept() {
             Retention::For(all) => Some(now.saturating_add(all.saturating_sub(self.lease))),
             Retention::Forever => None,
         };

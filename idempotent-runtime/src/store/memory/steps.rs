@@ -151,7 +151,7 @@ pub(super) fn release(
             }
             Release::GivenUp => {
                 own.standing = Standing::GivenUp;
-                own.expires = own.retention.end(now);
+                own.expires = own.kept().end(now);
                 (Answer::Held, State::InProgress(own))
             }
         },
@@ -187,6 +187,7 @@ impl Claim<'_> {
             fingerprint: request.fingerprint,
             lease: request.lease,
             retention: request.retention,
+            held: request.held,
             live_until: now,
             expires: None,
             standing: if request.begun { Standing::Begun } else { Standing::Claimed },

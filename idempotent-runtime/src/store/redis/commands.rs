@@ -31,7 +31,7 @@ impl RedisStore {
         let mut command = Cmd::with_capacity(7, ROOM + key.as_str().len() + request.owner.len());
         command.arg("SET").arg(key.as_str());
         command.writer_for_next_arg().put_claim(request);
-        command.arg("NX").arg("PX").arg(value::in_progress_millis(request.retention)).arg("GET");
+        command.arg("NX").arg("PX").arg(value::in_progress_millis(request.kept())).arg("GET");
         let answer = match self.connections.send(&command).await {
             Ok(Value::Nil) => Some(ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None })),
             Ok(Value::BulkString(text)) => judge(key, &text, request),
@@ -46,11 +46,12 @@ impl RedisStore {
     }
 
     async fn claim_by_script(&self, key: &Key, request: &ClaimRequest<'_>) -> Result<ClaimAnswer, StoreError> {
-        let mut command = call(&scripts::CLAIM, key, 10, ROOM + request.owner.len());
+        let mut command = call(&scripts::CLAIM, key, 11, ROOM + request.owner.len());
         command.arg(request.token.text().as_bytes());
         command.writer_for_next_arg().put_owner(request.owner);
         command.writer_for_next_arg().put_fingerprint(request.fingerprint);
-        command.arg(value::millis(request.lease)).arg(value::in_progress_millis(request.retention));
+        command.arg(value::millis(request.lease));
+        command.arg(value::in_progress_millis(request.retention)).arg(value::in_progress_millis(request.held));
         command.arg(match request.on_lapse {
             OnLapse::TakeOver => "take-over",
             OnLapse::Hold => "hold",

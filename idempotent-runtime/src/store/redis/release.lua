@@ -29,17 +29,18 @@ if how ~= 'put-back' and (state == '1f ' or state == '1g ') then
 elseif state ~= '1p ' then
   return 0
 end
-local counts, who, times, retention, mark, found, after =
-  string.match(record, '^([#^%d]*)(@%S+ %S+)( lease=%d+/(%d+)) (%l+) ([%l-]+)()', 26)
+local counts, who, times, retention, held, mark, found, after =
+  string.match(record, '^([#^%d]*)(@%S+ %S+)( lease=%d+/(%d+)/?(%d*)) (%l+) ([%l-]+)()', 26)
 if not counts then
   return 0
 end
+held = held ~= '' and held or retention
 
 if how ~= 'put-back' and mark == 'begun' then
   if how == 'failed' then
     return write('1f ' .. token .. counts .. who .. ' failed: ' .. message, retention)
   end
-  return write('1g ' .. string.sub(record, 4), retention)
+  return write('1g ' .. string.sub(record, 4), held)
 end
 
 -- Nothing has run under this claim: back to what it found. What stays of its token keeps its own late claim from coming
@@ -53,13 +54,17 @@ elseif previous and found == 'after-completed' and superseded ~= '' then
   return write(previous .. superseded, kept_superseded)
 elseif previous and (found == 'after-lapsed' or found == 'after-begun') then
   -- In progress as it was, and lapsed a moment ago, by its own lease and retention.
-  local its_lease, its_retention = string.match(previous, ' lease=(%d+)/(%d+) ', 26)
+  local its_lease, kept, its_held, its_mark, its_found =
+    string.match(previous, ' lease=(%d+)/(%d+)/?(%d*) (%l+) ([%l-]+)', 26)
   if its_lease then
-    return write(previous, string.format('%.0f', math.max(its_retention - its_lease, 1)))
+    if its_held ~= '' and (its_mark == 'begun' or its_found == 'after-begun') then
+      kept = its_held
+    end
+    return write(previous, string.format('%.0f', math.max(kept - its_lease, 1)))
   end
 end
 if found == 'after-begun' then
   -- The run that it had found is kept no more, and nobody knows its end: this record stands for it.
-  return write('1g ' .. own .. times .. ' begun after-begun', retention)
+  return write('1g ' .. own .. times .. ' begun after-begun', held)
 end
 return write('1f ' .. own .. ' failed: ', attempt > 0 and retention or briefly)
