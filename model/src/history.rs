@@ -226,7 +226,8 @@ impl State {
     }
 
     /// No record expires while a message is about that was sent before it was written. A message that is not answered is
-    /// sent again and again, but `put_back` for no longer than a lease, and the record of a run for no longer than its ttl.
+    /// sent again and again, but `put_back` for no longer than a lease or the record's retention, and the record of a run
+    /// for no longer than its ttl.
     fn messages_expire(&mut self, who: Who, setting: &Setting) {
         let worker = &mut self.workers[usize::from(call_of(who))];
         worker.sent.clear();

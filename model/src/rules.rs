@@ -59,6 +59,9 @@ pub enum Rule {
     HoldReleasesNothingOnDrop,
     /// The keeper renews only what was acquired, and stops when it is put back. Without: it goes on for ever.
     RenewalEnds,
+    /// Where `begin` was sent and nothing ran, the claim is put back until the store has answered, or its record is no
+    /// more. Without: for no longer than a lease, and the begun mark may stay.
+    PutBackOutlastsALease,
     /// A completion that finds nothing is written by a fresh claim only within the ttl. Without: at any time.
     RewriteWithinTtl,
     /// A superseded record that is put back has the token of the call that puts it back. Without: its old one.

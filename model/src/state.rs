@@ -76,7 +76,12 @@ impl State {
             }
             Step::Deadline(who) => self.worker_mut(who).belief = Belief::No,
             Step::Drop(who) => self.worker_mut(who).drop(setting.policy(who), setting),
-            Step::Forget(who) => self.worker_mut(who).end(),
+            Step::Forget(who) => {
+                let worker = self.worker_mut(who);
+                // Nobody takes a begun mark away any more, though nothing ran and the process lives.
+                worker.past.started &= worker.phase != Phase::PuttingBack;
+                worker.end();
+            }
             Step::ClaimAgain(who) => self.worker_mut(who).phase = Phase::Claiming,
             Step::Crash(who) => self.worker_mut(who).crash(),
             Step::Stop(who) => self.worker_mut(who).stopped = true,

@@ -165,7 +165,9 @@ impl State {
                 }
             }
             Phase::PuttingBack => {
-                steps.push(Step::Forget(who));
+                if !worker.past.started || setting.lacks(Rule::PutBackOutlastsALease) {
+                    steps.push(Step::Forget(who));
+                }
                 if setting.lacks(Rule::PutBackTokenIsDead) {
                     steps.push(Step::ClaimAgain(who));
                 }

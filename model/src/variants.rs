@@ -9,7 +9,7 @@ use crate::setting::{Earlier, Policy, Setting};
 impl Rule {
     /// All rules that break a promise of [`properties`](crate::properties) when they are left out. One more,
     /// [`Rule::RenewalEnds`], is seen by [`liveness`](crate::liveness).
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::LeaseIsTheWriters,
         Self::FailedOwnTokenIsLost,
         Self::OwnClaimIsWritten,
@@ -35,6 +35,7 @@ impl Rule {
         Self::PutBackTokenIsDead,
         Self::NothingReleasesAfterReturn,
         Self::HoldReleasesNothingOnDrop,
+        Self::PutBackOutlastsALease,
         Self::RewriteWithinTtl,
         Self::PutBackRestampsCompleted,
     ];
@@ -61,14 +62,15 @@ impl Rule {
             Self::AttemptsAreRemembered => {
                 let two = Policy::RERUN.at_most(2);
                 let setting = Setting::each(&[two, two, Policy::RERUN.at_most(1)]).after(Earlier::FailedRun);
-                setting.with(|faults| (faults.stray, faults.crash) = (false, false))
+                setting.with(|faults| (faults.stray, faults.repeat, faults.crash) = (false, false, false))
             }
             Self::ReleaseCountsRunsOnly => Setting::of(2, Policy::RERUN.at_most(2)),
             Self::TakeoverIsOneStep => Setting::of(2, Policy::RERUN).sparing(&[Broken::LiveRecordChanged]),
             Self::GivenUpStaysSo
             | Self::BeginComesFirst
             | Self::NothingReleasesAfterReturn
-            | Self::HoldReleasesNothingOnDrop => Setting::of(2, Policy::HOLD),
+            | Self::HoldReleasesNothingOnDrop
+            | Self::PutBackOutlastsALease => Setting::of(2, Policy::HOLD),
             Self::PutBackRestampsCompleted => Setting::of(2, Policy { verify: true, ..Policy::RERUN }),
             _ => Setting::of(2, Policy::RERUN),
         };
@@ -102,7 +104,7 @@ impl Rule {
             | Self::NothingReleasesAfterReturn => promise::HOLD_RUNS_ONCE,
             Self::AttemptsAreRemembered => promise::BOUNDED_RUNS,
             Self::ReleaseCountsRunsOnly => promise::EXHAUSTED_FOR_A_REASON,
-            Self::BeginComesFirst => promise::INDETERMINATE_FOR_A_REASON,
+            Self::BeginComesFirst | Self::PutBackOutlastsALease => promise::INDETERMINATE_FOR_A_REASON,
             Self::RenewalEnds => "a key is settled in the end",
         }
     }

@@ -59,7 +59,8 @@ pub enum Phase {
     CompletingAnew,
     /// The release is sent, until it is answered.
     Releasing(Reason),
-    /// `put_back` is sent, until it is answered or a lease has passed.
+    /// `put_back` is sent, until it is answered or a lease has passed; where `begin` was sent before, until it is
+    /// answered or the record is no more.
     PuttingBack,
     /// Nobody works for it any longer.
     Ended,

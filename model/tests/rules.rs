@@ -67,6 +67,7 @@ rules! {
     put_back_token_is_dead: PutBackTokenIsDead,
     nothing_releases_after_return: NothingReleasesAfterReturn,
     hold_releases_nothing_on_drop: HoldReleasesNothingOnDrop,
+    put_back_outlasts_a_lease: PutBackOutlastsALease,
     rewrite_within_ttl: RewriteWithinTtl,
     put_back_restamps_completed: PutBackRestampsCompleted,
 }

@@ -124,7 +124,8 @@ async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Compl
             note_found(key, &acquired);
             let Acquired { attempt, fence, .. } = acquired;
             let claimed = Claimed { key: key.clone(), token, length: policy.lease, attempt, fence };
-            Answered::Ours(Owned::new(Arc::clone(core), Lease::new(claimed, core.clock, sent), superseded))
+            let lease = Lease::new(claimed, core.clock, sent);
+            Answered::Ours(Owned::new(Arc::clone(core), lease, request.held, superseded))
         }
         Ok((answer, _)) => {
             // Where every message was answered, none is on its way and there is nothing to put back.
