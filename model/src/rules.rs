@@ -47,8 +47,9 @@ pub enum Rule {
     DeadlineFromRequest,
     /// The clock counts the time that the machine is suspended. Without: it stands still with the worker.
     ClockCountsSuspension,
-    /// Past its deadline a handler waits for the answer to a renewal that was sent after the deadline. Without: to any.
-    DoubtAsksAfresh,
+    /// Past its deadline a handler goes on with the answer to a renewal, sent before or after, whose own deadline is still
+    /// ahead. Without: with any.
+    OldAnswersAreNoWord,
     /// No poll past the deadline. Without: the handler is polled until somebody tells it of a loss.
     NoPollInDoubt,
     /// Once a claim was put back, its token is dead. Without: the call claims again with the same one.

@@ -30,7 +30,7 @@ impl Rule {
         Self::BeginComesFirst,
         Self::DeadlineFromRequest,
         Self::ClockCountsSuspension,
-        Self::DoubtAsksAfresh,
+        Self::OldAnswersAreNoWord,
         Self::NoPollInDoubt,
         Self::PutBackTokenIsDead,
         Self::NothingReleasesAfterReturn,
@@ -85,7 +85,7 @@ impl Rule {
             | Self::TakeoverIsOneStep
             | Self::DeadlineFromRequest
             | Self::ClockCountsSuspension
-            | Self::DoubtAsksAfresh
+            | Self::OldAnswersAreNoWord
             | Self::NoPollInDoubt
             | Self::PutBackTokenIsDead => promise::ONE_BELIEVER,
             Self::FailedOwnTokenIsLost

@@ -204,7 +204,7 @@ impl Worker {
         }
         match self.heard {
             // The answer to a renewal is taken for a word, whatever its age.
-            Some(Heard::Held) if self.is_running() && setting.lacks(Rule::DoubtAsksAfresh) => {}
+            Some(Heard::Held) if self.is_running() && setting.lacks(Rule::OldAnswersAreNoWord) => {}
             Some(Heard::Won { leased: true } | Heard::Held) => self.late = true,
             _ => {}
         }

@@ -62,7 +62,7 @@ rules! {
     begin_comes_first: BeginComesFirst,
     deadline_from_request: DeadlineFromRequest,
     clock_counts_suspension: ClockCountsSuspension,
-    doubt_asks_afresh: DoubtAsksAfresh,
+    old_answers_are_no_word: OldAnswersAreNoWord,
     no_poll_in_doubt: NoPollInDoubt,
     put_back_token_is_dead: PutBackTokenIsDead,
     nothing_releases_after_return: NothingReleasesAfterReturn,

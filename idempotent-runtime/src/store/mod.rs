@@ -1,9 +1,14 @@
 //! The store: where records live, and the few atomic steps that change them.
 //!
 //! A store keeps one record per key. Every operation is one atomic step, carries the token of one call, and may be
-//! applied twice or late: a store must answer a repeated operation as it answered the first, and must not let a late
-//! one change a record that is no longer its own. What each operation answers in each state is written down at the
-//! operation, and checked by the conformance suite, which every store and every wrapper runs.
+//! applied twice or late: a store must answer a repeated operation as it answered the first (but for
+//! [`put_back`](Store::put_back), which leaves nothing of its call to know it by), and must not let a late one change a
+//! record that is no longer its own. What each operation answers in each state is written down at the operation, and
+//! checked by the conformance suite, which every store and every wrapper runs.
+//!
+//! Late has a bound: no message may be applied more than a lease after it was sent, nor after the retention of what it
+//! completed. That is longer than a record needs to remember a token: two leases where nothing has run, else its
+//! retention. A store's client must not keep a message for longer, and should close a connection that it has given up.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -110,7 +115,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// | nothing to put back (the claim was itself taken over and put back, or `superseded` is not given), over a run that had begun | in progress, of this token, with the attempts before this claim, and given up: that run's end is still unknown |
     /// | … and otherwise | failed, of this token, with the attempts before this claim: kept for this record's retention where there were any, else for two of `lease` |
     ///
-    /// Absent: as [`release`](Self::release). Anything else, a repetition too: `Lost`, unchanged.
+    /// Absent: as [`release`](Self::release). Anything else: `Lost`, unchanged. So is a repetition: nothing of the call is
+    /// left to put back, whatever the first message was answered.
     fn put_back<'a>(
         &'a self,
         key: &'a Key,
