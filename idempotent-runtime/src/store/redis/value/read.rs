@@ -107,7 +107,8 @@ fn read_error(body: &[u8]) -> Result<&str, Malformed> {
     std::str::from_utf8(error).map_err(|_| Malformed("its error is not UTF-8"))
 }
 
-/// Reads `lease=30000/86400000 begun new` or `lease=30000/86400000/3153600000000 begun new`, and leaves what can be put back to the scripts.
+/// Reads `lease=30000/86400000 begun new`, or `lease=30000/86400000/3153600000000 begun new`, and leaves what can be put
+/// back to the scripts.
 fn read_in_progress(body: &[u8], given_up: bool) -> Result<State<'_>, Malformed> {
     let times = || {
         let (lease, rest) = number(body.strip_prefix(b"lease=")?)?;
