@@ -29,7 +29,7 @@ pub trait Admin: fmt::Debug + Send + Sync {
     /// | change | record afterwards |
     /// |---|---|
     /// | [`Change::Resolve`] | completed with the given result, of the seen token, attempt and fingerprint, for the given retention |
-    /// | [`Change::Release`] | failed, of a token that no call has, with the seen attempt and the reason as last error; kept for the seen record's retention |
+    /// | [`Change::Release`] | failed, of a token that no call has, with the attempts that had begun (the seen one, unless it is in progress and has not begun) and the reason as last error; kept for the seen record's retention |
     /// | [`Change::AllowOneMore`] | as `Release`, with one attempt less (0 at the least) |
     ///
     /// A store does not judge whether a change is wise: the handle does.
@@ -41,7 +41,7 @@ pub trait Admin: fmt::Debug + Send + Sync {
 pub struct Inspected {
     /// The token of the claim that wrote the record last.
     pub token: Token,
-    /// How many runs have started.
+    /// How many runs have started, this one included: a claim in progress counts even before it has begun.
     pub attempt: u32,
     /// Who claimed it last; empty where the record does not say.
     pub owner: Arc<str>,
@@ -77,6 +77,12 @@ pub enum State {
 }
 
 impl Inspected {
+    /// How many runs have begun.
+    pub(crate) fn runs(&self) -> u32 {
+        let begun = !matches!(self.state, State::InProgress { begun: false, .. });
+        if begun { self.attempt } else { self.attempt.saturating_sub(1) }
+    }
+
     /// Whether a live run has the record.
     #[must_use]
     pub fn is_live(&self) -> bool {

@@ -38,7 +38,7 @@ struct Belief {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
     Held,
-    /// No answer to a renewal sent after the deadline.
+    /// No answer to a renewal sent after the deadline; silence about an earlier one says nothing about now.
     Silent,
     Lost,
 }
@@ -214,7 +214,24 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn in_doubt_only_a_question_asked_since_can_settle_it() {
+    async fn in_doubt_a_word_is_as_good_as_its_own_deadline() {
+        let (lease, clock) = lease();
+        let early = clock.now();
+        tokio::time::advance(4 * SECOND).await;
+        let before = clock.now();
+        tokio::time::advance(7 * SECOND).await;
+        assert_eq!(standing(&lease), Standing::InDoubt);
+        lease.heard(early, News::Held);
+        assert_eq!(standing(&lease), Standing::InDoubt, "that word is as old as the claim");
+        lease.heard(before, News::Held);
+        assert_eq!(standing(&lease), Standing::Held, "asked before the doubt, and held for a lease from then on");
+        assert_eq!(lease.remaining(), 3 * SECOND);
+        tokio::time::advance(3 * SECOND).await;
+        assert_eq!(standing(&lease), Standing::InDoubt);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn in_doubt_only_the_silence_that_came_since_counts() {
         let (lease, clock) = lease();
         let before = clock.now();
         lease.is_asked_about();

@@ -78,6 +78,7 @@ impl Shop {
             fingerprint: None,
             lease: HOUR,
             retention: Retention::For(HOUR),
+            held: Retention::For(HOUR),
             on_lapse: OnLapse::TakeOver,
             max_attempts: None,
             supersede: None,
@@ -200,6 +201,45 @@ mod claiming {
         shop.faults.heal();
         let (result, outcome) = with_outcome(call().run(shop.body())).await;
         assert_eq!((result.unwrap(), outcome.attempt()), (1, Some(1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_begun_mark_without_a_run_is_taken_back_also_after_a_long_outage() {
+        for on_crash in [OnCrash::Rerun, OnCrash::Hold] {
+            let shop = Shop::new();
+            let call = |idempotency| Shop::on(idempotency).on_crash(on_crash).max_attempts(1);
+            // The store marks the claim as begun, and is away before it can say so.
+            shop.faults.next(Operation::Begin, Fault::LosesAnswer);
+            shop.faults.always(Operation::Begin, Fault::Fails);
+            shop.faults.always(Operation::PutBack, Fault::Fails);
+            assert_eq!(kind(call(&shop.worker).run(shop.body()).await), ErrorKind::StoreUnavailable);
+            tokio::time::sleep(10 * LEASE).await;
+            assert_eq!(
+                kind(call(&shop.other).run(shop.body()).await),
+                ErrorKind::Exhausted,
+                "nobody can know better yet"
+            );
+            let before = shop.faults.calls(Operation::PutBack);
+            shop.faults.heal();
+            let tried = tokio::time::timeout(LEASE, shop.faults.called(Operation::PutBack, before + 1));
+            tried.await.expect("it is still being put back");
+            shop.faults.quiet().await;
+            let (result, outcome) = with_outcome(call(&shop.other).run(shop.body())).await;
+            assert_eq!((result.unwrap(), outcome.attempt()), (1, Some(1)), "{on_crash:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_put_back_is_given_up_when_its_record_is_no_more() {
+        let shop = Shop::new();
+        shop.faults.always(Operation::Begin, Fault::Fails);
+        shop.faults.always(Operation::PutBack, Fault::Fails);
+        assert_eq!(kind(shop.call().max_attempts(1).run(shop.body()).await), ErrorKind::StoreUnavailable);
+        tokio::time::sleep(HOUR + LEASE).await;
+        let tries = shop.faults.calls(Operation::PutBack);
+        tokio::time::sleep(HOUR).await;
+        assert_eq!(shop.faults.calls(Operation::PutBack), tries, "tried for an hour, and no longer");
+        assert_eq!(shop.worker.shutdown(SECOND).await, Ok(()), "nothing is pending");
     }
 
     #[tokio::test(start_paused = true)]

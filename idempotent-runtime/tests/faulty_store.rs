@@ -34,6 +34,7 @@ fn request() -> ClaimRequest<'static> {
         fingerprint: None,
         lease: Duration::from_secs(30),
         retention: HOUR,
+        held: HOUR,
         on_lapse: OnLapse::TakeOver,
         max_attempts: None,
         supersede: None,

@@ -161,6 +161,7 @@ async fn a_dropped_call_drops_the_body_first_and_is_released() {
             fingerprint: None,
             lease: HOUR,
             retention: Retention::For(HOUR),
+            held: Retention::For(HOUR),
             on_lapse: OnLapse::TakeOver,
             max_attempts: None,
             supersede: None,

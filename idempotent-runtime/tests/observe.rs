@@ -123,6 +123,7 @@ async fn duplicates_are_quiet_and_takeovers_are_warnings() {
         fingerprint: None,
         lease: Duration::from_secs(3),
         retention: idempotent_runtime::store::Retention::For(Duration::from_mins(1)),
+        held: idempotent_runtime::store::Retention::For(Duration::from_mins(1)),
         on_lapse: idempotent_runtime::store::OnLapse::TakeOver,
         max_attempts: None,
         supersede: None,

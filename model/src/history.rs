@@ -21,6 +21,8 @@ pub struct History {
     pub restarted: bool,
     /// The effect was undone.
     pub undone: bool,
+    /// A claim was marked as begun by a message that its call no longer waits for: it counts as a run once more.
+    pub begun_late: bool,
     /// The first promise that was broken.
     pub broken: Option<Broken>,
 }
@@ -119,6 +121,9 @@ impl State {
 
     fn note_begin(&mut self, who: Who, message: Message, before: Record, setting: &Setting) {
         let changed = before != self.record;
+        let phase = self.worker(who).phase;
+        self.history.begun_late |=
+            message == Message::Begin && changed && !matches!(phase, Phase::Beginning | Phase::PuttingBack);
         let past = &mut self.workers[usize::from(who)].past;
         past.started &= setting.faults.repeat || !(changed && message == Message::PutBack);
         past.ran |= changed && message == Message::ClaimAnew;
@@ -143,9 +148,8 @@ impl State {
         let broken = match answer {
             Answer::Completed(record) if self.history.done != Some(record.value) => Broken::WrongDuplicate,
             Answer::Abandoned { owner, .. } if !self.ran_or_was_about_to(owner) => Broken::IndeterminateForNothing,
-            // Where a message that was heard may be applied again, a call that was released can count twice: by its late
-            // claim together with its late `begin` or release.
-            Answer::Exhausted { .. } if !setting.faults.repeat && self.runs() < setting.policy(who).max_attempts => {
+            // A call that was released can count twice: by its late claim together with its late `begin`.
+            Answer::Exhausted { .. } if !self.history.begun_late && self.runs() < setting.policy(who).max_attempts => {
                 Broken::ExhaustedForNothing
             }
             _ => return,
@@ -222,7 +226,8 @@ impl State {
     }
 
     /// No record expires while a message is about that was sent before it was written. A message that is not answered is
-    /// sent again and again, but `put_back` for no longer than a lease, and the record of a run for no longer than its ttl.
+    /// sent again and again, but `put_back` for no longer than a lease or the record's retention, and the record of a run
+    /// for no longer than its ttl.
     fn messages_expire(&mut self, who: Who, setting: &Setting) {
         let worker = &mut self.workers[usize::from(call_of(who))];
         worker.sent.clear();

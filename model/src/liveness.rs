@@ -46,8 +46,9 @@ fn is_settled(state: &State, setting: &Setting) -> bool {
 
 impl Graph {
     fn of(setting: &Setting) -> Self {
-        let mut numbers: HashMap<State, u32> = HashMap::from([(State::start(), 0)]);
-        let mut graph = Self { states: vec![State::start()], calm_from: vec![Vec::new()] };
+        let start = State::start(setting);
+        let mut numbers: HashMap<State, u32> = HashMap::from([(start, 0)]);
+        let mut graph = Self { states: vec![start], calm_from: vec![Vec::new()] };
         let mut steps: Vec<Step> = Vec::new();
         let mut at = 0;
         while let Some(state) = graph.states.get(at).copied() {

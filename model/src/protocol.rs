@@ -39,7 +39,7 @@ impl Model for Protocol {
     type Action = Step;
 
     fn init_states(&self) -> Vec<State> {
-        vec![State::start()]
+        vec![State::start(&self.setting)]
     }
 
     fn actions(&self, state: &State, steps: &mut Vec<Step>) {

@@ -63,13 +63,15 @@ impl Cast {
 
     /// What one call can ask for.
     fn operations(&self, who: Who) -> Vec<Operation> {
-        // A message that repeats a claim says the same: one call's claims are all begun from the start, or none is.
+        // A message that repeats a claim says the same; a store must not rely on it, so each says the opposite too.
         let begun = who == 0;
         let claim = |hold, max_attempts| Operation::Claim(Request { hold, max_attempts, supersede: None, begun });
+        let otherwise = Request { hold: false, max_attempts: None, supersede: None, begun: !begun };
         let mut operations = vec![
             claim(false, None),
             claim(true, None),
             claim(false, Some(2)),
+            Operation::Claim(otherwise),
             Operation::Begin,
             Operation::Renew,
             Operation::Complete,

@@ -63,6 +63,7 @@ impl Real<'_> {
             fingerprint: Some(self.fingerprint(who)),
             lease: self.lease,
             retention: Retention::For(self.retention()),
+            held: Retention::For(self.retention()),
             on_lapse: if request.hold { OnLapse::Hold } else { OnLapse::TakeOver },
             max_attempts: request.max_attempts.and_then(|most| NonZeroU32::new(most.into())),
             supersede: request.supersede.map(token),

@@ -136,6 +136,11 @@ impl Claim {
         self.standing != Standing::GivenUp && lease != Lease::Lapsed
     }
 
+    /// Whether neither it nor what it stands over has begun.
+    pub fn is_no_open_run(&self) -> bool {
+        self.standing == Standing::Claimed && self.found != (Found::Lapsed { begun: true })
+    }
+
     /// Whether it is the call's own, and not given up.
     pub fn belongs_to(&self, who: Who) -> bool {
         self.token == who && self.standing != Standing::GivenUp

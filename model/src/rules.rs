@@ -23,6 +23,8 @@ pub enum Rule {
     CompletionKeepsItsTtl,
     /// A release leaves a completed record alone. Without: it deletes its own.
     ReleaseLeavesCompleted,
+    /// A release of a claim that never began puts it back. Without: it counts as a run that failed or was given up.
+    ReleaseCountsRunsOnly,
     /// What is put back or released where nothing stands leaves a failed record of its token. Without: nothing.
     AbsentIsRemembered,
     /// What is put back over a failed record takes that record over. Without: it stays with the token that failed.
@@ -31,6 +33,10 @@ pub enum Rule {
     PutBackKeepsTheRun,
     /// A claim that lapsed before it began does not hide the begun run below it. Without: it does.
     HiddenRunCounts,
+    /// What is put back over a begun run that is kept no more stays open in its place. Without: it is failed.
+    RunBelowStaysOpen,
+    /// What is put back with attempts before it is kept for its retention. Without: for two leases.
+    AttemptsAreRemembered,
     /// A claim that was given up stays so when its own late claim arrives. Without: its lease starts again.
     GivenUpStaysSo,
 
@@ -41,8 +47,9 @@ pub enum Rule {
     DeadlineFromRequest,
     /// The clock counts the time that the machine is suspended. Without: it stands still with the worker.
     ClockCountsSuspension,
-    /// Past its deadline a handler waits for the answer to a renewal that was sent after the deadline. Without: to any.
-    DoubtAsksAfresh,
+    /// Past its deadline a handler goes on with the answer to a renewal, sent before or after, whose own deadline is still
+    /// ahead. Without: with any.
+    OldAnswersAreNoWord,
     /// No poll past the deadline. Without: the handler is polled until somebody tells it of a loss.
     NoPollInDoubt,
     /// Once a claim was put back, its token is dead. Without: the call claims again with the same one.
@@ -53,6 +60,9 @@ pub enum Rule {
     HoldReleasesNothingOnDrop,
     /// The keeper renews only what was acquired, and stops when it is put back. Without: it goes on for ever.
     RenewalEnds,
+    /// Where `begin` was sent and nothing ran, the claim is put back until the store has answered, or its record is no
+    /// more. Without: for no longer than a lease, and the begun mark may stay.
+    PutBackOutlastsALease,
     /// A completion that finds nothing is written by a fresh claim only within the ttl. Without: at any time.
     RewriteWithinTtl,
     /// A superseded record that is put back has the token of the call that puts it back. Without: its old one.

@@ -127,13 +127,34 @@ pub struct Setting {
     pub without: Without,
     /// The promises that are not kept in this setting.
     pub spared: &'static [Broken],
+    /// What had happened before the first call.
+    pub earlier: Earlier,
+}
+
+/// What had happened to the key before: where a search is to begin that would be long in coming there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Earlier {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// A further call's run has begun and was left open: its worker is gone, and its lease has lapsed.
+    OpenRun,
+    /// A further call's run has failed.
+    FailedRun,
 }
 
 impl Setting {
     /// `calls` calls with one policy.
     pub const fn of(calls: usize, policy: Policy) -> Self {
         let faults = Faults { undo: policy.verify, ..Faults::USUAL };
-        Self { calls, policies: [policy; MOST_CALLS], faults, without: Without::rules(&[]), spared: &[] }
+        Self {
+            calls,
+            policies: [policy; MOST_CALLS],
+            faults,
+            without: Without::rules(&[]),
+            spared: &[],
+            earlier: Earlier::Nothing,
+        }
     }
 
     /// One call for each of `policies`.
@@ -165,6 +186,13 @@ impl Setting {
         self
     }
 
+    /// Begins after something had happened; there must be room for one more call than the setting has.
+    #[must_use]
+    pub const fn after(mut self, earlier: Earlier) -> Self {
+        self.earlier = earlier;
+        self
+    }
+
     /// The options of a call.
     pub fn policy(&self, who: Who) -> Policy {
         self.policies[usize::from(who)]
@@ -185,8 +213,8 @@ impl Setting {
         self.policies[..self.calls].iter().all(|policy| *policy == self.policies[0])
     }
 
-    /// Whether the record of a claim is kept until somebody removes it.
-    pub fn keeps_claims(&self) -> bool {
+    /// Whether the record of an open run is kept until somebody resolves it.
+    pub fn holds_runs(&self) -> bool {
         self.policies[..self.calls].iter().any(|policy| policy.hold)
     }
 

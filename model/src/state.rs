@@ -3,8 +3,8 @@
 use crate::history::History;
 use crate::network::Message;
 use crate::operation::{Answer, Reason};
-use crate::record::{Age, Lease, Record, Who, call_of};
-use crate::setting::{MOST_CALLS, Setting};
+use crate::record::{ANEW, Age, Claim, Found, Lease, Record, Standing, Who, call_of};
+use crate::setting::{Earlier, MOST_CALLS, Setting};
 use crate::step::{Existing, Step};
 use crate::worker::{Belief, Heard, Phase, Worker};
 
@@ -20,9 +20,26 @@ pub struct State {
 }
 
 impl State {
-    /// Nothing has happened.
-    pub fn start() -> Self {
-        Self { record: Record::Absent, workers: [Worker::IDLE; MOST_CALLS], history: History::default() }
+    /// No call of the setting has been made.
+    pub fn start(setting: &Setting) -> Self {
+        let mut state =
+            Self { record: Record::Absent, workers: [Worker::IDLE; MOST_CALLS], history: History::default() };
+        // The last call that there is room for.
+        let token = ANEW - 1;
+        state.record = match setting.earlier {
+            Earlier::Nothing => return state,
+            Earlier::OpenRun => {
+                let (standing, found) = (Standing::Begun, Found::Absent);
+                let claim = Claim { token, attempt: 1, standing, found, restores: true };
+                Record::InProgress { claim, lease: Lease::Lapsed, below: None }
+            }
+            Earlier::FailedRun => Record::Failed { token, attempt: 1, brief: false },
+        };
+        let worker = state.worker_mut(token);
+        worker.phase = Phase::Ended;
+        (worker.past.started, worker.past.ran) = (true, true);
+        worker.past.open = setting.earlier == Earlier::OpenRun;
+        state
     }
 
     /// The call of that number.
@@ -59,7 +76,12 @@ impl State {
             }
             Step::Deadline(who) => self.worker_mut(who).belief = Belief::No,
             Step::Drop(who) => self.worker_mut(who).drop(setting.policy(who), setting),
-            Step::Forget(who) => self.worker_mut(who).end(),
+            Step::Forget(who) => {
+                let worker = self.worker_mut(who);
+                // Nobody takes a begun mark away any more, though nothing ran and the process lives.
+                worker.past.started &= worker.phase != Phase::PuttingBack;
+                worker.end();
+            }
             Step::ClaimAgain(who) => self.worker_mut(who).phase = Phase::Claiming,
             Step::Crash(who) => self.worker_mut(who).crash(),
             Step::Stop(who) => self.worker_mut(who).stopped = true,

@@ -165,7 +165,9 @@ impl State {
                 }
             }
             Phase::PuttingBack => {
-                steps.push(Step::Forget(who));
+                if !worker.past.started || setting.lacks(Rule::PutBackOutlastsALease) {
+                    steps.push(Step::Forget(who));
+                }
                 if setting.lacks(Rule::PutBackTokenIsDead) {
                     steps.push(Step::ClaimAgain(who));
                 }
@@ -185,13 +187,13 @@ impl State {
                     if ages && lease == Lease::Fresh {
                         steps.push(Step::Age);
                     }
-                } else if expire && !setting.keeps_claims() {
+                } else if expire && (!setting.holds_runs() || claim.is_no_open_run()) {
                     steps.push(Step::Expire);
                 }
                 debug_assert!(claim.standing != Standing::GivenUp || !claim.is_live(lease));
             }
-            Record::Failed { brief, .. } => {
-                if expire && (brief || !setting.keeps_claims()) {
+            Record::Failed { .. } => {
+                if expire {
                     steps.push(Step::Expire);
                 }
             }

@@ -45,7 +45,9 @@ impl Table {
             }
             Record::Failed { attempt, .. } => self.acquire(who, request, attempt + 1, Found::Failed, None),
 
-            Record::InProgress { claim, lease, below } if claim.token == who => self.claim_again(claim, lease, below),
+            Record::InProgress { claim, lease, below } if claim.token == who => {
+                self.claim_again(claim, lease, below, request)
+            }
             Record::InProgress { claim, .. } if self.differ(claim.token, who) => (Answer::Mismatch, record),
             Record::InProgress { claim, lease, .. } if claim.is_live(lease) && !self.reader_lapses(lease) => {
                 (Answer::InProgress { attempt: claim.attempt, owner: claim.token }, record)
@@ -71,7 +73,7 @@ impl Table {
     }
 
     /// The answer was lost, and the call asks again.
-    fn claim_again(&self, mut claim: Claim, lease: Lease, below: Option<Claim>) -> (Answer, Record) {
+    fn claim_again(&self, mut claim: Claim, lease: Lease, below: Option<Claim>, request: Request) -> (Answer, Record) {
         let (attempt, found) = (claim.attempt, claim.found);
         if claim.standing == Standing::GivenUp && !self.lacks(Rule::GivenUpStaysSo) {
             return (Answer::Lost(None), Record::InProgress { claim, lease, below });
@@ -79,7 +81,7 @@ impl Table {
         if self.lacks(Rule::OwnClaimIsWritten) {
             return (Answer::Acquired { attempt, found, leased: false }, Record::InProgress { claim, lease, below });
         }
-        if claim.standing == Standing::GivenUp {
+        if claim.standing == Standing::GivenUp || request.begun {
             claim.standing = Standing::Begun;
         }
         (Answer::Acquired { attempt, found, leased: true }, Record::InProgress { claim, lease: Lease::Fresh, below })
@@ -101,8 +103,9 @@ impl Table {
         // A claim that never began stands for what it had found.
         let run = below.filter(|_| hides(lapsed)).unwrap_or(lapsed);
         let begun = run.standing != Standing::Claimed;
-        if begun && request.no_attempt_after(run.attempt) {
-            return (Answer::Exhausted { attempt: run.attempt }, record);
+        let runs = if begun { run.attempt } else { run.attempt.saturating_sub(1) };
+        if request.no_attempt_after(runs) {
+            return (Answer::Exhausted { attempt: runs }, record);
         }
         if begun && request.hold {
             return (Answer::Abandoned { attempt: run.attempt, owner: run.token }, record);
@@ -110,10 +113,9 @@ impl Table {
         if self.lacks(Rule::TakeoverIsOneStep) {
             return (Answer::MayBeTaken, record);
         }
-        let attempt = if begun { run.attempt + 1 } else { run.attempt };
         // What the run itself could put back is not kept.
         let run = Claim { restores: false, ..run };
-        self.acquire(who, request, attempt, Found::Lapsed { begun }, Some(run))
+        self.acquire(who, request, runs + 1, Found::Lapsed { begun }, Some(run))
     }
 
     fn acquire(
@@ -170,6 +172,13 @@ impl Table {
 
     fn release(&self, record: Record, who: Who, reason: Reason) -> (Answer, Record) {
         match record {
+            Record::InProgress { claim, below, .. }
+                if claim.belongs_to(who)
+                    && claim.standing == Standing::Claimed
+                    && !self.lacks(Rule::ReleaseCountsRunsOnly) =>
+            {
+                (Answer::Held, self.undone(claim, below, None))
+            }
             Record::InProgress { mut claim, lease, below } if claim.belongs_to(who) => match reason {
                 Reason::Failed => (Answer::Held, Record::Failed { token: who, attempt: claim.attempt, brief: false }),
                 Reason::GivenUp => {
@@ -201,7 +210,13 @@ impl Table {
     fn undone(&self, own: Claim, below: Option<Claim>, superseded: Option<Superseded>) -> Record {
         let (token, attempt) = (own.token, own.attempt.saturating_sub(1));
         if !own.restores {
-            return Record::Failed { token, attempt, brief: true };
+            // The run that it had found is kept no more, and nobody knows its end: this record stands for it.
+            return if own.found == (Found::Lapsed { begun: true }) && !self.lacks(Rule::RunBelowStaysOpen) {
+                let claim = Claim { attempt, standing: Standing::GivenUp, ..own };
+                Record::InProgress { claim, lease: Lease::Lapsed, below: None }
+            } else {
+                self.without_a_run(token, attempt)
+            };
         }
         match (own.found, below, superseded) {
             (Found::Failed, ..) if self.lacks(Rule::PutBackMarksFailed) => {
@@ -215,18 +230,18 @@ impl Table {
             (Found::Completed, _, Some(Superseded { token, value, attempt })) => {
                 Record::Completed { token, value, attempt, age: Age::Young }
             }
-            (Found::Absent | Found::Lapsed { .. } | Found::Completed, ..) => {
-                Record::Failed { token, attempt, brief: true }
-            }
+            (Found::Absent | Found::Lapsed { .. } | Found::Completed, ..) => self.without_a_run(token, attempt),
         }
     }
 
+    /// A failed record of a claim that did not run, with the attempts before it. Where there were none, only the token is
+    /// worth remembering.
+    fn without_a_run(&self, token: Who, attempt: u8) -> Record {
+        Record::Failed { token, attempt, brief: attempt == 0 || self.lacks(Rule::AttemptsAreRemembered) }
+    }
+
     fn in_memory_of(&self, token: Who) -> Record {
-        if self.lacks(Rule::AbsentIsRemembered) {
-            Record::Absent
-        } else {
-            Record::Failed { token, attempt: 0, brief: true }
-        }
+        if self.lacks(Rule::AbsentIsRemembered) { Record::Absent } else { self.without_a_run(token, 0) }
     }
 
     fn differ(&self, one: Who, another: Who) -> bool {

@@ -1,7 +1,7 @@
 //! The settings that are gone through.
 
 use crate::history::Broken;
-use crate::setting::{Faults, Policy, Setting};
+use crate::setting::{Earlier, Faults, Policy, Setting};
 
 /// A setting with a name for people.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,12 @@ pub fn mixtures() -> Vec<Named> {
     let other = Policy { fingerprint: 1, ..Policy::RERUN };
     // `existing` sees an effect also after the ttl, `hold` does not: they are compared within it.
     let holds = Setting::each(&[Policy::HOLD, Policy::HOLD_EXISTING]).with(|faults| faults.expire = false);
+    let over_an_open_run = Setting { earlier: Earlier::OpenRun, ..holds };
+    let attempts = Setting::each(&[Policy::RERUN.at_most(2), Policy::RERUN.at_most(1)]);
     vec![
+        Named { name: "hold-with-and-without-existing-over-an-open-run", setting: over_an_open_run },
+        Named { name: "two-attempts-and-one", setting: attempts },
+        Named { name: "two-attempts-and-one-after-a-failure", setting: attempts.after(Earlier::FailedRun) },
         Named { name: "two-fingerprints", setting: Setting::each(&[Policy::RERUN, other]) },
         Named { name: "hold-with-and-without-existing", setting: holds },
         Named { name: "rerun-with-and-without-existing", setting: Setting::each(&[Policy::RERUN, EXISTING]) },

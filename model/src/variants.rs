@@ -4,12 +4,12 @@ use crate::history::Broken;
 use crate::properties as promise;
 use crate::protocol::{Protocol, Report};
 use crate::rules::{Rule, Without};
-use crate::setting::{Policy, Setting};
+use crate::setting::{Earlier, Policy, Setting};
 
 impl Rule {
     /// All rules that break a promise of [`properties`](crate::properties) when they are left out. One more,
     /// [`Rule::RenewalEnds`], is seen by [`liveness`](crate::liveness).
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 28] = [
         Self::LeaseIsTheWriters,
         Self::FailedOwnTokenIsLost,
         Self::OwnClaimIsWritten,
@@ -19,19 +19,23 @@ impl Rule {
         Self::RenewalLeavesCompleted,
         Self::CompletionKeepsItsTtl,
         Self::ReleaseLeavesCompleted,
+        Self::ReleaseCountsRunsOnly,
         Self::AbsentIsRemembered,
         Self::PutBackMarksFailed,
         Self::PutBackKeepsTheRun,
         Self::HiddenRunCounts,
+        Self::RunBelowStaysOpen,
+        Self::AttemptsAreRemembered,
         Self::GivenUpStaysSo,
         Self::BeginComesFirst,
         Self::DeadlineFromRequest,
         Self::ClockCountsSuspension,
-        Self::DoubtAsksAfresh,
+        Self::OldAnswersAreNoWord,
         Self::NoPollInDoubt,
         Self::PutBackTokenIsDead,
         Self::NothingReleasesAfterReturn,
         Self::HoldReleasesNothingOnDrop,
+        Self::PutBackOutlastsALease,
         Self::RewriteWithinTtl,
         Self::PutBackRestampsCompleted,
     ];
@@ -49,11 +53,24 @@ impl Rule {
                 let setting = Setting::each(&[Policy::HOLD, Policy::HOLD_EXISTING, Policy::HOLD]);
                 setting.with(|faults| (faults.stray, faults.drop, faults.expire) = (false, false, false))
             }
+            // A deploy too. What had happened before is where it begins, and calls that are dropped are enough.
+            Self::RunBelowStaysOpen => {
+                let setting = Setting::each(&[Policy::HOLD_EXISTING, Policy::HOLD_EXISTING, Policy::HOLD]);
+                let setting = setting.after(Earlier::OpenRun);
+                setting.with(|faults| (faults.stray, faults.crash, faults.expire) = (false, false, false))
+            }
+            Self::AttemptsAreRemembered => {
+                let two = Policy::RERUN.at_most(2);
+                let setting = Setting::each(&[two, two, Policy::RERUN.at_most(1)]).after(Earlier::FailedRun);
+                setting.with(|faults| (faults.stray, faults.repeat, faults.crash) = (false, false, false))
+            }
+            Self::ReleaseCountsRunsOnly => Setting::of(2, Policy::RERUN.at_most(2)),
             Self::TakeoverIsOneStep => Setting::of(2, Policy::RERUN).sparing(&[Broken::LiveRecordChanged]),
             Self::GivenUpStaysSo
             | Self::BeginComesFirst
             | Self::NothingReleasesAfterReturn
-            | Self::HoldReleasesNothingOnDrop => Setting::of(2, Policy::HOLD),
+            | Self::HoldReleasesNothingOnDrop
+            | Self::PutBackOutlastsALease => Setting::of(2, Policy::HOLD),
             Self::PutBackRestampsCompleted => Setting::of(2, Policy { verify: true, ..Policy::RERUN }),
             _ => Setting::of(2, Policy::RERUN),
         };
@@ -68,7 +85,7 @@ impl Rule {
             | Self::TakeoverIsOneStep
             | Self::DeadlineFromRequest
             | Self::ClockCountsSuspension
-            | Self::DoubtAsksAfresh
+            | Self::OldAnswersAreNoWord
             | Self::NoPollInDoubt
             | Self::PutBackTokenIsDead => promise::ONE_BELIEVER,
             Self::FailedOwnTokenIsLost
@@ -82,9 +99,12 @@ impl Rule {
             Self::CompletionKeepsItsTtl | Self::RewriteWithinTtl => promise::ONE_TTL,
             Self::PutBackKeepsTheRun
             | Self::HiddenRunCounts
+            | Self::RunBelowStaysOpen
             | Self::HoldReleasesNothingOnDrop
             | Self::NothingReleasesAfterReturn => promise::HOLD_RUNS_ONCE,
-            Self::BeginComesFirst => promise::INDETERMINATE_FOR_A_REASON,
+            Self::AttemptsAreRemembered => promise::BOUNDED_RUNS,
+            Self::ReleaseCountsRunsOnly => promise::EXHAUSTED_FOR_A_REASON,
+            Self::BeginComesFirst | Self::PutBackOutlastsALease => promise::INDETERMINATE_FOR_A_REASON,
             Self::RenewalEnds => "a key is settled in the end",
         }
     }

@@ -59,7 +59,8 @@ pub enum Phase {
     CompletingAnew,
     /// The release is sent, until it is answered.
     Releasing(Reason),
-    /// `put_back` is sent, until it is answered or a lease has passed.
+    /// `put_back` is sent, until it is answered or a lease has passed; where `begin` was sent before, until it is
+    /// answered or the record is no more.
     PuttingBack,
     /// Nobody works for it any longer.
     Ended,
@@ -203,7 +204,7 @@ impl Worker {
         }
         match self.heard {
             // The answer to a renewal is taken for a word, whatever its age.
-            Some(Heard::Held) if self.is_running() && setting.lacks(Rule::DoubtAsksAfresh) => {}
+            Some(Heard::Held) if self.is_running() && setting.lacks(Rule::OldAnswersAreNoWord) => {}
             Some(Heard::Won { leased: true } | Heard::Held) => self.late = true,
             _ => {}
         }

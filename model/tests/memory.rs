@@ -23,7 +23,7 @@ fn plan(cast: Cast) -> Plan {
 
 #[tokio::test(start_paused = true)]
 async fn three_calls() {
-    let driven = drive(&MemoryStore::new(), &plan(Cast::new(3, 2, [0; 4]))).await;
+    let driven = drive(&MemoryStore::new(), &plan(Cast::new(3, 3, [0; 4]))).await;
     let driven = driven.unwrap_or_else(|difference| panic!("{difference}"));
     println!("{driven:?}");
 }
@@ -40,7 +40,7 @@ async fn two_calls_that_differ_in_their_arguments() {
 async fn a_store_without_a_rule_differs() {
     let of_stores = Rule::ALL.into_iter().take_while(|rule| *rule != Rule::BeginComesFirst);
     for rule in of_stores {
-        let mut cast = Cast::new(3, 2, [0; 4]);
+        let mut cast = Cast::new(3, 3, [0; 4]);
         cast.table.without = Without::rules(&[rule]);
         let difference = drive(&MemoryStore::new(), &plan(cast)).await;
         assert!(matches!(difference, Err(Difference::Answer { .. })), "{rule:?} is not seen");

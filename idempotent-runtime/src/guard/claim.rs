@@ -95,6 +95,7 @@ async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Compl
         fingerprint: *fingerprint,
         lease: policy.lease,
         retention: retention(policy),
+        held: held(policy),
         on_lapse: on_lapse(policy),
         max_attempts: policy.max_attempts,
         supersede: superseded.map(|record| record.token),
@@ -123,7 +124,8 @@ async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Compl
             note_found(key, &acquired);
             let Acquired { attempt, fence, .. } = acquired;
             let claimed = Claimed { key: key.clone(), token, length: policy.lease, attempt, fence };
-            Answered::Ours(Owned::new(Arc::clone(core), Lease::new(claimed, core.clock, sent), superseded))
+            let lease = Lease::new(claimed, core.clock, sent);
+            Answered::Ours(Owned::new(Arc::clone(core), lease, request.held, superseded))
         }
         Ok((answer, _)) => {
             // Where every message was answered, none is on its way and there is nothing to put back.
@@ -199,12 +201,21 @@ fn unavailable(key: &Key) -> Error {
     Error::new(ErrorKind::StoreUnavailable).key(key.as_str())
 }
 
-/// A record in progress is kept as long as a completed one would be, so that a duplicate within the ttl meets it; at
-/// least for two leases, so that lapsed can be told from gone; under `hold` until somebody resolves it.
+/// A record that is not completed is kept as long as a completed one would be, so that a duplicate within the ttl meets
+/// it; at least for two leases, so that lapsed can be told from gone.
 fn retention(policy: &Policy) -> Retention {
     match policy.ttl {
-        Ttl::For(ttl) if policy.on_crash == OnCrash::Rerun => Retention::For(ttl.max(policy.lease * 2)),
-        _ => Retention::Forever,
+        Ttl::For(ttl) => Retention::For(ttl.max(policy.lease * 2)),
+        Ttl::Forever | Ttl::PerCall => Retention::Forever,
+    }
+}
+
+/// Under `hold` the record of a run that stopped half way is kept until somebody resolves it; not so of one that never
+/// began, or has failed.
+fn held(policy: &Policy) -> Retention {
+    match policy.on_crash {
+        OnCrash::Rerun => retention(policy),
+        OnCrash::Hold => Retention::Forever,
     }
 }
 

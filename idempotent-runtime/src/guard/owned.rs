@@ -38,7 +38,7 @@ impl Drop for Asked<'_> {
     fn drop(&mut self) {
         if let Some(token) = self.token.take() {
             let work = Work::PutBack(self.superseded.take());
-            self.core.keeper.send(Errand::new(self.key.clone(), token, self.lease, work, None));
+            self.core.keeper.send(Errand::unanswered(self.key.clone(), token, self.lease, work));
         }
     }
 }
@@ -49,14 +49,16 @@ pub(super) struct Owned {
     core: Arc<Core>,
     enlisted: Option<Enlisted>,
     lease: Arc<Lease>,
+    /// How long its record is kept at the most, if nobody settles it.
+    kept: Retention,
     otherwise: Option<Work>,
 }
 
 impl Owned {
     /// A claim whose body was not polled: it goes back to what was found.
-    pub(super) fn new(core: Arc<Core>, lease: Arc<Lease>, superseded: Option<Superseded>) -> Self {
+    pub(super) fn new(core: Arc<Core>, lease: Arc<Lease>, kept: Retention, superseded: Option<Superseded>) -> Self {
         let enlisted = core.keeper.enlist(Arc::clone(&lease));
-        Self { core, enlisted: Some(enlisted), lease, otherwise: Some(Work::PutBack(superseded)) }
+        Self { core, enlisted: Some(enlisted), lease, kept, otherwise: Some(Work::PutBack(superseded)) }
     }
 
     pub(super) fn lease(&self) -> &Arc<Lease> {
@@ -92,7 +94,6 @@ impl Drop for Owned {
         // A claim that is given up or put back must not be renewed any more: its token is dead. A completion or a
         // release keeps it until the store has answered.
         let enlisted = self.enlisted.take().filter(|_| matches!(work, Work::Complete(..) | Work::Fail(_)));
-        let lease = &self.lease;
-        self.core.keeper.send(Errand::new(lease.key.clone(), lease.token, lease.length, work, enlisted));
+        self.core.keeper.send(Errand::acquired(&self.lease, work, self.kept, enlisted));
     }
 }

@@ -97,6 +97,7 @@ async fn write_anew(
         fingerprint: *fingerprint,
         lease: policy.lease,
         retention: Retention::For(policy.lease * 2),
+        held: Retention::For(policy.lease * 2),
         on_lapse: OnLapse::Hold,
         max_attempts: policy.max_attempts,
         supersede: None,

@@ -7,20 +7,24 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::{Counted, Enlisted};
-use crate::guard::backoff::Backoff;
+use crate::guard::backoff::{Backoff, jittered};
 use crate::key::Key;
+use crate::lease::Lease;
 use crate::observe;
 use crate::record::{Completed, Recorded};
 use crate::store::{Answer, CompleteAnswer, Release, Reply, Retention, Store, StoreError};
 use crate::token::Token;
 
-/// One operation to be repeated until the store answers, or a lease has passed.
+/// One operation to be repeated until the store answers, or it is of no use any more.
 #[derive(Debug)]
 pub(crate) struct Errand {
     key: Key,
     token: Token,
     lease: Duration,
     work: Work,
+    /// How long it is of use: a claim that was never acquired lapses by itself after a lease; one that was leaves a mark
+    /// in its record, for as long as that is kept.
+    useful: Retention,
     /// The lease goes on being renewed until the store has answered.
     enlisted: Option<Enlisted>,
     counted: Option<Counted>,
@@ -70,8 +74,15 @@ impl Work {
 }
 
 impl Errand {
-    pub(crate) fn new(key: Key, token: Token, lease: Duration, work: Work, enlisted: Option<Enlisted>) -> Self {
-        Self { key, token, lease, work, enlisted, counted: None }
+    /// For a claim whose answer never came.
+    pub(crate) fn unanswered(key: Key, token: Token, lease: Duration, work: Work) -> Self {
+        Self { key, token, lease, work, useful: Retention::For(lease), enlisted: None, counted: None }
+    }
+
+    /// For a claim that was acquired, and whose record is kept for `kept`.
+    pub(crate) fn acquired(lease: &Lease, work: Work, kept: Retention, enlisted: Option<Enlisted>) -> Self {
+        let Lease { key, token, length, .. } = lease;
+        Self { key: key.clone(), token: *token, lease: *length, work, useful: kept, enlisted, counted: None }
     }
 
     pub(super) fn key(&self) -> &Key {
@@ -99,9 +110,10 @@ impl Errand {
         }
     }
 
-    /// Repeats the operation until the store answers, each time waiting for `patience`. A claim to be given back lapses
-    /// by itself after a lease, so that is as long as it is of use; a completion goes on while the claim is ours.
+    /// Repeats the operation until the store answers, each time waiting for `patience`, for as long as that is of use; a
+    /// completion goes on while the claim is ours.
     pub(super) async fn run(self, store: Arc<dyn Store>, patience: Duration) {
+        let started = tokio::time::Instant::now();
         let repeat = async {
             let mut backoff = Backoff::new();
             loop {
@@ -113,13 +125,19 @@ impl Errand {
                 if self.enlisted.as_ref().is_some_and(|enlisted| enlisted.lease().is_lost()) {
                     return self.note(Answer::Lost);
                 }
-                backoff.pause().await;
+                // In a long outage nobody waits for it any more.
+                let long = started.elapsed() > self.lease;
+                let pause = if long { jittered(self.lease / 12) } else { Duration::ZERO };
+                tokio::time::sleep(pause.max(backoff.step())).await;
             }
         };
-        if let Work::Complete(..) = self.work {
-            repeat.await;
-        } else if tokio::time::timeout(self.lease, repeat).await.is_err() {
-            tracing::warn!(key = %self.key, "a claim could not be given back; it will lapse");
+        match self.useful {
+            Retention::For(time) if !matches!(self.work, Work::Complete(..)) => {
+                if tokio::time::timeout(time, repeat).await.is_err() {
+                    tracing::warn!(key = %self.key, "a claim could not be given back; it will lapse");
+                }
+            }
+            Retention::For(_) | Retention::Forever => repeat.await,
         }
     }
 

@@ -1,9 +1,14 @@
 //! The store: where records live, and the few atomic steps that change them.
 //!
 //! A store keeps one record per key. Every operation is one atomic step, carries the token of one call, and may be
-//! applied twice or late: a store must answer a repeated operation as it answered the first, and must not let a late
-//! one change a record that is no longer its own. What each operation answers in each state is written down at the
-//! operation, and checked by the conformance suite, which every store and every wrapper runs.
+//! applied twice or late: a store must answer a repeated operation as it answered the first (but for
+//! [`put_back`](Store::put_back), which leaves nothing of its call to know it by), and must not let a late one change a
+//! record that is no longer its own. What each operation answers in each state is written down at the operation, and
+//! checked by the conformance suite, which every store and every wrapper runs.
+//!
+//! Late has a bound: no message may be applied more than a lease after it was sent, nor after the retention of what it
+//! completed. That is longer than a record needs to remember a token: two leases where nothing has run, else its
+//! retention. A store's client must not keep a message for longer, and should close a connection that it has given up.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -50,10 +55,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// | failed, own token | `Lost`: this call was released already | unchanged |
     /// | failed, another's, attempts left | `Acquired`, attempt + 1 | in progress |
     /// | failed, no attempt left | `Exhausted` | unchanged |
-    /// | in progress, own token, not given up | `Acquired`, same attempt | its lease starts again |
+    /// | in progress, own token, not given up | `Acquired`, same attempt | its lease starts again; begun, if it was or is to be |
     /// | in progress, own token, given up | `Lost` | unchanged |
     /// | in progress, another's, live | `Mismatch` if the fingerprints differ, else `InProgress` | unchanged |
-    /// | in progress, another's, lapsed | `Mismatch`; else, if it had begun: `Exhausted` if no attempt is left, `Abandoned` under [`OnLapse::Hold`]; else `Acquired`, attempt + 1 (the same attempt if it had not begun) | in progress in the last case |
+    /// | in progress, another's, lapsed | `Mismatch`; `Exhausted` if no attempt is left after the runs that have begun; `Abandoned` if it had begun, under [`OnLapse::Hold`]; else `Acquired`, attempt + 1 (the same attempt if it had not begun) | in progress in the last case |
     /// | … and had not begun, but had itself found a lapsed claim that had | as if that claim stood there | as there |
     /// | completed, own token | `Completed` | unchanged |
     /// | completed, another's | `Mismatch`; `Acquired`, attempt + 1, if `supersede` is the record's token; else `Completed` | in progress in the second case |
@@ -61,12 +66,13 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     ///
     /// Fingerprints of versions that cannot be compared are `Unreadable`, wherever `Mismatch` could be answered.
     ///
-    /// A claim that is made with [`ClaimRequest::begun`] counts as begun from the start; one made without waits for
-    /// [`begin`](Self::begin).
+    /// A claim that is made with [`ClaimRequest::begun`] counts as begun once it is `Acquired`, whatever an earlier message
+    /// of its call said: its body runs without a further word. One made without waits for [`begin`](Self::begin), and
+    /// takes no begun mark away.
     fn claim<'a>(&'a self, key: &'a Key, request: &'a ClaimRequest<'a>) -> Reply<'a, ClaimAnswer>;
 
-    /// Marks a live claim as begun: from now on it counts as a run. In progress, own token and live: its lease starts
-    /// again, `Held`. Anything else: `Lost`, unchanged. Repeating it changes nothing but the lease.
+    /// Marks a live claim as begun: from now on it counts as a run, and is kept for [`ClaimRequest::held`]. In progress,
+    /// own token and live: its lease starts again, `Held`. Anything else: `Lost`, unchanged. Repeating it changes nothing but the lease.
     fn begin<'a>(&'a self, key: &'a Key, token: Token) -> Reply<'a, Answer>;
 
     /// Starts the lease again, and with it the record's retention. In progress and own token, also lapsed, but not given
@@ -88,8 +94,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Gives the claim back after a run that failed.
     ///
-    /// In progress and own token: `Held`, and the record's retention starts again. Under [`Release::Failed`] it becomes
-    /// failed, with attempt and error; under [`Release::GivenUp`] it stays in progress, begun, and counts as lapsed.
+    /// In progress, own token, begun: `Held`, and the record's retention starts again. Under [`Release::Failed`] it becomes
+    /// failed, with attempt and error; under [`Release::GivenUp`] it stays in progress, and counts as lapsed.
+    /// In progress, own token, not begun: `Held`, and the record is [put back](Self::put_back) without `superseded`:
+    /// a claim and a release that both came late, and nothing has run between them.
     /// Failed (or given up) with own token: `Held`, unchanged. Absent: `Held`, and a failed record of this token
     /// (attempt 0) is kept for two of `lease`, so that its own late claim cannot come alive. Anything else: `Lost`,
     /// unchanged.
@@ -104,9 +112,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// | failed | failed again with its attempt and error, now of this token, so that its own late claim cannot come alive; kept for this record's retention |
     /// | lapsed | in progress again as it was (token, owner, attempt, begun mark, whether it was given up), and lapsed: its owner, if it still lives, can renew and complete it |
     /// | completed | `superseded`, for the retention given with it |
-    /// | nothing to put back (the record found was itself put back, or `superseded` is not given) | failed, of this token, with the attempts before this claim, for two of `lease` |
+    /// | nothing to put back (the claim was itself taken over and put back, or `superseded` is not given), over a run that had begun | in progress, of this token, with the attempts before this claim, and given up: that run's end is still unknown |
+    /// | … and otherwise | failed, of this token, with the attempts before this claim: kept for this record's retention where there were any, else for two of `lease` |
     ///
-    /// Absent: as [`release`](Self::release). Anything else, a repetition too: `Lost`, unchanged.
+    /// Absent: as [`release`](Self::release). Anything else: `Lost`, unchanged. So is a repetition: nothing of the call is
+    /// left to put back, whatever the first message was answered.
     fn put_back<'a>(
         &'a self,
         key: &'a Key,
@@ -141,8 +151,11 @@ pub struct ClaimRequest<'a> {
     pub fingerprint: Option<Fingerprint>,
     /// How long the claim stands unless renewed.
     pub lease: Duration,
-    /// How long the record in progress is kept at all; at least twice the lease.
+    /// How long the record is kept: a claim that has not begun, and a failure. At least twice the lease.
     pub retention: Retention,
+    /// How long the record of a run that has begun is kept while nobody knows its end, and of a claim that stands over
+    /// such a run; at least `retention`. For ever under `hold`: a person has to resolve it.
+    pub held: Retention,
     /// What becomes of a lapsed claim that had begun.
     pub on_lapse: OnLapse,
     /// How many runs may start; `None` for any number.
@@ -171,6 +184,14 @@ pub enum Retention {
     For(Duration),
     /// Until somebody removes it.
     Forever,
+}
+
+impl ClaimRequest<'_> {
+    /// How long the record of this claim is kept where it finds no open run.
+    #[cfg(feature = "redis")]
+    pub(crate) fn kept(&self) -> Retention {
+        if self.begun { self.held } else { self.retention }
+    }
 }
 
 impl Retention {

@@ -96,8 +96,12 @@ impl Broken {
             Fault::EveryClaimHasBegun => r.begun = true,
             Fault::ClaimLeasesTooLong => r.lease *= 4,
             Fault::ClaimLeasesTooShort => r.lease /= 1000,
-            Fault::ClaimKeepsForever => r.retention = Retention::Forever,
-            Fault::ClaimKeepsTooShort => r.retention = Retention::For(r.lease * 2),
+            Fault::ClaimKeepsForever => (r.retention, r.held) = (Retention::Forever, Retention::Forever),
+            Fault::ClaimHoldsEverything => r.retention = r.held,
+            Fault::ClaimHoldsNothing => r.held = r.retention,
+            Fault::ClaimKeepsTooShort => {
+                (r.retention, r.held) = (Retention::For(r.lease * 2), Retention::For(r.lease * 2));
+            }
             _ => {}
         }
         let mut answer = self.memory.claim(&self.at(key), &r).await.unwrap();
@@ -332,6 +336,7 @@ fn plain(token: Token) -> ClaimRequest<'static> {
         fingerprint: None,
         lease: Duration::from_secs(30),
         retention: Retention::For(Duration::from_mins(10)),
+        held: Retention::For(Duration::from_mins(10)),
         on_lapse: OnLapse::TakeOver,
         max_attempts: None,
         supersede: None,

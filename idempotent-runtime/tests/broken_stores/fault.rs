@@ -25,6 +25,10 @@ pub(crate) enum Fault {
     ClaimLeasesTooShort,
     ClaimKeepsForever,
     ClaimKeepsTooShort,
+    /// It keeps claims that never began, and failures, as long as runs that are held.
+    ClaimHoldsEverything,
+    /// It keeps runs that have begun no longer than anything else.
+    ClaimHoldsNothing,
     BeginDoesNothing,
     BeginIsRefused,
     EveryClaimHasBegun,

@@ -18,6 +18,7 @@ pub(crate) struct Request {
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) lease: Quarters,
     pub(crate) retention: Kept,
+    pub(crate) held: Kept,
     pub(crate) on_lapse: OnLapse,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) begun: bool,
@@ -39,6 +40,7 @@ pub(crate) struct Record {
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) lease: Quarters,
     retention: Kept,
+    held: Kept,
     /// When the lease started last.
     renewed: Quarters,
     pub(crate) kept_until: Kept,
@@ -68,6 +70,11 @@ fn acquired(record: &Record) -> ClaimAnswer {
 impl Record {
     fn is_lapsed(&self, now: Quarters) -> bool {
         self.given_up || now >= self.renewed + self.lease
+    }
+
+    /// How long it is kept as it stands.
+    fn kept(&self) -> Kept {
+        if self.begun || self.found == (Found::Lapsed { begun: true }) { self.held } else { self.retention }
     }
 
     fn as_completed(&self) -> Completed {
@@ -126,8 +133,9 @@ impl Reference {
             }
             Kind::InProgress if own && record.given_up => ClaimAnswer::Lost,
             Kind::InProgress if own => {
+                record.begun |= request.begun;
                 record.renewed = now;
-                record.kept_until = after(now, record.retention);
+                record.kept_until = after(now, record.kept());
                 acquired(record)
             }
             Kind::InProgress if record.differs(request.fingerprint) => ClaimAnswer::Mismatch,
@@ -144,16 +152,15 @@ impl Reference {
                 {
                     lapsed = under.clone();
                 }
-                if lapsed.begun {
-                    if used_up(lapsed.attempt) {
-                        return ClaimAnswer::Exhausted { attempt: lapsed.attempt };
-                    }
-                    if request.on_lapse == OnLapse::Hold {
-                        return ClaimAnswer::Abandoned { attempt: lapsed.attempt, owner: lapsed.owner.into() };
-                    }
+                let runs = lapsed.attempt - u32::from(!lapsed.begun);
+                if used_up(runs) {
+                    return ClaimAnswer::Exhausted { attempt: runs };
+                }
+                if lapsed.begun && request.on_lapse == OnLapse::Hold {
+                    return ClaimAnswer::Abandoned { attempt: runs, owner: lapsed.owner.into() };
                 }
                 let found = Found::Lapsed { begun: lapsed.begun };
-                self.take(request, lapsed.attempt + u32::from(lapsed.begun), found, Some(lapsed))
+                self.take(request, runs + 1, found, Some(lapsed))
             }
             Kind::Completed if own => ClaimAnswer::Completed(record.as_completed()),
             Kind::Completed if record.differs(request.fingerprint) => ClaimAnswer::Mismatch,
@@ -166,7 +173,7 @@ impl Reference {
     }
 
     fn take(&mut self, request: &Request, attempt: u32, found: Found, under: Option<Record>) -> ClaimAnswer {
-        let record = Record {
+        let mut record = Record {
             kind: Kind::InProgress,
             token: request.token,
             attempt,
@@ -174,8 +181,9 @@ impl Reference {
             fingerprint: request.fingerprint,
             lease: request.lease,
             retention: request.retention,
+            held: request.held,
             renewed: self.now,
-            kept_until: after(self.now, request.retention),
+            kept_until: None,
             begun: request.begun,
             given_up: false,
             error: String::new(),
@@ -183,6 +191,7 @@ impl Reference {
             found,
             under: under.map(Box::new),
         };
+        record.kept_until = after(self.now, record.kept());
         let answer = acquired(&record);
         self.record = Some(record);
         answer
@@ -199,7 +208,7 @@ impl Reference {
             Some(record) if !record.is_lapsed(now) => {
                 record.begun = true;
                 record.renewed = now;
-                record.kept_until = after(now, record.retention);
+                record.kept_until = after(now, record.kept());
                 Answer::Held
             }
             _ => Answer::Lost,
@@ -210,7 +219,7 @@ impl Reference {
         let now = self.now;
         let Some(record) = self.own(token) else { return Answer::Lost };
         record.renewed = now;
-        record.kept_until = after(now, record.retention);
+        record.kept_until = after(now, record.kept());
         Answer::Held
     }
 
@@ -232,6 +241,9 @@ impl Reference {
 
     pub(crate) fn release(&mut self, token: Token, release: Release<'_>, lease: Quarters) -> Answer {
         let now = self.now;
+        if self.own(token).is_some_and(|record| !record.begun) {
+            return self.put_back(token, lease, None);
+        }
         if let Some(record) = self.own(token) {
             match release {
                 Release::Failed(error) => {
@@ -240,9 +252,8 @@ impl Reference {
                     record.kept_until = after(now, record.retention);
                 }
                 Release::GivenUp => {
-                    record.begun = true;
                     record.given_up = true;
-                    record.kept_until = after(now, record.retention);
+                    record.kept_until = after(now, record.kept());
                 }
             }
             return Answer::Held;
@@ -250,7 +261,7 @@ impl Reference {
         match self.record() {
             None => {
                 let error = if let Release::Failed(error) = release { error } else { "" };
-                self.bury(token, 0, error, lease);
+                self.bury(token, 0, error, Some(2 * lease));
                 Answer::Held
             }
             Some(record) if record.token == token && record.kind != Kind::Completed => Answer::Held,
@@ -264,7 +275,7 @@ impl Reference {
             if self.record().is_some() {
                 return Answer::Lost;
             }
-            self.bury(token, 0, "", lease);
+            self.bury(token, 0, "", Some(2 * lease));
             return Answer::Held;
         };
         match record.under.as_deref() {
@@ -278,7 +289,7 @@ impl Reference {
                 let mut lapsed = under.clone();
                 lapsed.under = None;
                 // Lapsed at this moment: of its retention a lease is gone.
-                lapsed.kept_until = lapsed.retention.map(|kept| now + kept - lapsed.lease);
+                lapsed.kept_until = lapsed.kept().map(|kept| now + kept - lapsed.lease);
                 lapsed.renewed = now.saturating_sub(lapsed.lease);
                 self.record = Some(lapsed);
             }
@@ -289,23 +300,31 @@ impl Reference {
                 restored.kept_until = after(now, kept);
                 self.record = Some(restored);
             }
-            _ => self.bury(token, record.attempt - 1, "", lease),
+            _ if record.found == (Found::Lapsed { begun: true }) => {
+                // Nobody knows how the run ended that is not remembered any more.
+                let kept_until = after(now, record.held);
+                let (attempt, begun, given_up) = (record.attempt - 1, true, true);
+                self.record = Some(Record { attempt, begun, given_up, kept_until, under: None, ..record });
+            }
+            _ if record.attempt > 1 => self.bury(token, record.attempt - 1, "", record.retention),
+            _ => self.bury(token, 0, "", Some(2 * lease)),
         }
         Answer::Held
     }
 
-    /// A failed record of this token, for two leases.
-    fn bury(&mut self, token: Token, attempt: u32, error: &str, lease: Quarters) {
+    /// A failed record of this token.
+    fn bury(&mut self, token: Token, attempt: u32, error: &str, kept: Kept) {
         self.record = Some(Record {
             kind: Kind::Failed,
             token,
             attempt,
             owner: "",
             fingerprint: None,
-            lease,
-            retention: Some(2 * lease),
+            lease: 0,
+            retention: kept,
+            held: kept,
             renewed: self.now,
-            kept_until: Some(self.now + 2 * lease),
+            kept_until: after(self.now, kept),
             begun: false,
             given_up: false,
             error: error.to_owned(),

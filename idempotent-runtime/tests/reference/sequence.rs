@@ -34,7 +34,7 @@ pub(crate) struct Sequence {
 /// A step; a call is named by its place in the sequence.
 #[derive(Clone, Debug)]
 enum Step {
-    Claim { call: usize, supersede: Option<usize> },
+    Claim { call: usize, supersede: Option<usize>, begun: bool },
     Begin(usize),
     Renew(usize),
     Complete { call: usize, result: u8, kept: Kept },
@@ -67,9 +67,12 @@ impl Clock {
         let fingerprint = prop_oneof![3 => Just(None), 2 => (1..3_u128).prop_map(|f| Some(Fingerprint::from_u128(f)))];
         let retention = prop_oneof![3 => self.quarters(0..15).prop_map(Some), 1 => Just(None)];
         let max_attempts = prop_oneof![2 => Just(None), 1 => (1..4_u32).prop_map(Some)];
-        let (lease, begun, holds) = (self.quarters(1..5), any::<bool>(), any::<bool>());
-        (fingerprint, lease, retention, max_attempts, begun, holds).prop_map(
-            move |(fingerprint, lease, retention, max_attempts, begun, holds)| Request {
+        // Whole ticks on top, so that it ends as far from a step as the retention does.
+        let longer =
+            prop_oneof![2 => Just(Some(0)), 2 => (1..9_u32).prop_map(|ticks| Some(4 * ticks)), 1 => Just(None)];
+        let (lease, holds) = (self.quarters(1..5), any::<bool>());
+        (fingerprint, lease, retention, longer, max_attempts, holds).prop_map(
+            move |(fingerprint, lease, retention, longer, max_attempts, holds)| Request {
                 // Each run of a sequence is under a key of its own, so equal tokens do not meet.
                 token: Token::from_u128(1 + place as u128),
                 owner: OWNERS[place],
@@ -77,9 +80,10 @@ impl Clock {
                 lease,
                 // At least twice the lease, and not at a multiple of it by rule.
                 retention: retention.map(|more| 2 * lease + more),
+                held: retention.zip(longer).map(|(more, longer)| 2 * lease + more + longer),
                 on_lapse: if holds { OnLapse::Hold } else { OnLapse::TakeOver },
                 max_attempts,
-                begun,
+                begun: false,
             },
         )
     }
@@ -90,7 +94,8 @@ impl Clock {
         let call = 0..CALLS;
         let perhaps = prop_oneof![3 => Just(None), 2 => (0..CALLS).prop_map(Some)];
         let step = prop_oneof![
-            8 => (call.clone(), perhaps.clone()).prop_map(|(call, supersede)| Step::Claim { call, supersede }),
+            8 => (call.clone(), perhaps.clone(), any::<bool>())
+                .prop_map(|(call, supersede, begun)| Step::Claim { call, supersede, begun }),
             2 => call.clone().prop_map(Step::Begin),
             2 => call.clone().prop_map(Step::Renew),
             3 => (call.clone(), 0..3_u8, kept).prop_map(|(call, result, kept)| Step::Complete { call, result, kept }),
@@ -183,7 +188,10 @@ impl Run<'_> {
         let lease = |call: usize| calls[call].lease * self.quarter;
         let (store, key) = (self.store, &self.key);
         match step {
-            Step::Claim { call, supersede } => self.claim(&calls[*call], supersede.map(token)).await?,
+            Step::Claim { call, supersede, begun } => {
+                let request = Request { begun: *begun, ..calls[*call].clone() };
+                self.claim(&request, supersede.map(token)).await?;
+            }
             Step::Begin(call) => {
                 let answer = store.begin(key, token(*call)).await.expect("the store answers");
                 prop_assert_eq!(answer, self.reference.begin(token(*call)));
@@ -234,6 +242,7 @@ impl Run<'_> {
             fingerprint: call.fingerprint,
             lease: call.lease * self.quarter,
             retention: retention(call.retention, self.quarter),
+            held: retention(call.held, self.quarter),
             on_lapse: call.on_lapse,
             max_attempts: call.max_attempts.and_then(NonZeroU32::new),
             supersede,

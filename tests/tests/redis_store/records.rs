@@ -80,12 +80,31 @@ async fn a_completed_record_has_its_ttl_and_one_in_progress_its_retention() {
     assert!((3_500_000..=3_600_000).contains(&left()), "{}", left());
 
     let key = crate::support::key();
-    let forever = ClaimRequest { retention: Retention::Forever, ..request(token) };
+    let forever = ClaimRequest { retention: Retention::Forever, held: Retention::Forever, ..request(token) };
     within_bound(store.claim(&key, &forever)).await.expect("an answer");
     let years = number(&server, &["PTTL", key.as_str()]) / (365 * 24 * 60 * 60 * 1000);
     assert!((99..=100).contains(&years), "{years} years");
     within_bound(store.complete(&key, token, &result("1"), Retention::Forever)).await.expect("an answer");
     assert_eq!(number(&server, &["PTTL", key.as_str()]), -1);
+}
+
+#[tokio::test]
+async fn only_a_run_that_has_begun_is_held() {
+    let Some(server) = redis() else { return };
+    let (store, key, token) = (store(&server.url()).await, key(), Token::random());
+    let left = || number(&server, &["PTTL", key.as_str()]);
+    let years = || left() / (365 * 24 * 60 * 60 * 1000);
+    let held = ClaimRequest { held: Retention::Forever, begun: false, ..request(token) };
+    within_bound(store.claim(&key, &held)).await.expect("an answer");
+    let shown = text(&server, &key).expect("there is a record");
+    assert!(shown.ends_with(" lease=30000/86400000/3153600000000 claimed new"), "{shown}");
+    assert!((86_300_000..=86_400_000).contains(&left()), "{}", left());
+    assert_eq!(within_bound(store.begin(&key, token)).await.expect("an answer"), Answer::Held);
+    assert!((99..=100).contains(&years()), "{} years", years());
+    assert_eq!(renew(&store, &key, token).await.expect("an answer"), Answer::Held);
+    assert!((99..=100).contains(&years()), "{} years", years());
+    within_bound(store.release(&key, token, Release::Failed("card declined"), LEASE)).await.expect("an answer");
+    assert!((86_300_000..=86_400_000).contains(&left()), "a failure is nobody's to resolve: {}", left());
 }
 
 #[tokio::test]

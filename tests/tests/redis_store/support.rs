@@ -42,6 +42,7 @@ pub(crate) fn request(token: Token) -> ClaimRequest<'static> {
         fingerprint: Some(Fingerprint::from_u128(7)),
         lease: LEASE,
         retention: KEPT,
+        held: KEPT,
         on_lapse: OnLapse::TakeOver,
         max_attempts: None,
         supersede: None,

@@ -151,6 +151,19 @@ pub(super) async fn a_person_releases_a_lapsed_claim(t: &Trial<'_>) {
     t.claim(call("B").hold()).await.acquired(2, Found::Failed);
 }
 
+pub(super) async fn a_person_releases_a_claim_that_never_began(t: &Trial<'_>) {
+    for (change_to, attempts) in [(release(), 1), (allow_one_more(), 0)] {
+        let t = t.under(t.key_like(&attempts.to_string()));
+        t.failed().await;
+        let b = t.brief("B").unbegun();
+        t.claim(b).await.acquired(2, Found::Failed);
+        t.lapse(b).await;
+        let Some(record) = seen(&t).await else { return };
+        assert_eq!(change(&t, &record, &change_to).await, Changed::Done);
+        t.claim(call("C")).await.acquired(attempts + 1, Found::Failed);
+    }
+}
+
 pub(super) async fn a_person_releases_a_failure(t: &Trial<'_>) {
     t.failed().await;
     let Some(record) = seen(t).await else { return };

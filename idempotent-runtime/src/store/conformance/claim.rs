@@ -110,6 +110,16 @@ pub(super) async fn claim_repeated_finds_the_same_again(t: &Trial<'_>) {
     }
 }
 
+pub(super) async fn claim_repeated_as_begun_has_begun(t: &Trial<'_>) {
+    // Its call will run without a further word, so the run counts, whatever the first message said.
+    let mut a = t.brief("A").unbegun();
+    t.claim(a).await.acquired(1, Found::Absent);
+    a.0.begun = true;
+    t.claim(a).await.acquired(1, Found::Absent);
+    t.lapse(a).await;
+    t.look().await.abandoned(1, "A");
+}
+
 pub(super) async fn claim_repeated_is_not_compared_with_itself(t: &Trial<'_>) {
     // `max_attempts` and `hold` are for what others left behind.
     let a = t.lapsed_as(t.brief("A").hold().max(1)).await;

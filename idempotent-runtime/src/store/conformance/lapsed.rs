@@ -53,6 +53,16 @@ pub(super) async fn a_claim_that_never_began_counts_for_nothing_after_a_failure(
     t.claim(call("C").hold().max(2)).await.acquired(2, NOT_BEGUN);
 }
 
+pub(super) async fn a_claim_that_never_began_does_not_hide_the_failure_before_it(t: &Trial<'_>) {
+    // `B` may run once more, and dies before it begins. For `C` one run is enough.
+    t.failed().await;
+    let b = t.brief("B").unbegun().max(2);
+    t.claim(b).await.acquired(2, Found::Failed);
+    t.lapse(b).await;
+    t.claim(call("C").max(1)).await.exhausted(1);
+    t.claim(call("C").max(2)).await.acquired(2, NOT_BEGUN);
+}
+
 pub(super) async fn a_claim_that_never_began_does_not_hide_the_run_before_it(t: &Trial<'_>) {
     // `B` may take over (it knows how to look for the effect), and dies before it begins. `C` must still not run.
     t.lapsed().await;

@@ -124,6 +124,7 @@ cases! {
         claim_repeated_after_a_lapse_is_acquired_again
         claim_repeated_after_giving_up_is_lost
         claim_repeated_finds_the_same_again
+        claim_repeated_as_begun_has_begun
         claim_repeated_is_not_compared_with_itself
         claim_of_live_is_in_progress
         claim_of_live_with_another_fingerprint_is_a_mismatch
@@ -150,6 +151,7 @@ cases! {
         exhausted_comes_before_abandoned
         claim_of_lapsed_that_had_not_begun_keeps_the_attempt
         a_claim_that_never_began_counts_for_nothing_after_a_failure
+        a_claim_that_never_began_does_not_hide_the_failure_before_it
         a_claim_that_never_began_does_not_hide_the_run_before_it
         what_was_given_up_is_lapsed_at_once
         what_was_given_up_is_compared_by_fingerprint
@@ -227,6 +229,10 @@ cases! {
         release_of_an_expired_claim_is_remembered
         giving_up_keeps_the_record_in_progress_and_lapsed
         giving_up_counts_as_a_run
+        release_of_a_claim_that_never_began_counts_no_run
+        release_of_a_claim_that_never_began_keeps_the_failure_before_it
+        release_of_a_claim_that_never_began_keeps_the_run_before_it
+        giving_up_a_claim_that_never_began_counts_no_run
         giving_up_a_lapsed_claim_is_held
         giving_up_repeated_is_held_and_changes_nothing
         a_late_release_leaves_the_next_run_alone
@@ -245,6 +251,8 @@ cases! {
         put_back_restores_no_record_that_the_claim_had_not_replaced
         put_back_twice_over_ends_without_an_attempt
         put_back_three_times_over_ends_without_an_attempt
+        put_back_with_nothing_to_restore_leaves_the_run_below_open
+        put_back_with_nothing_to_restore_remembers_the_attempts
         put_back_of_a_lapsed_claim_is_held
         put_back_of_a_claim_that_has_begun_counts_no_attempt
         put_back_repeated_changes_nothing
@@ -269,6 +277,14 @@ cases! {
         a_failed_record_expires_with_its_retention
         a_claim_given_up_expires_with_its_retention
         a_record_put_back_lapsed_outlasts_its_lease
+        a_run_is_held_beyond_the_retention
+        begin_holds_a_run_beyond_the_retention
+        a_claim_that_never_began_is_not_held
+        a_claim_over_a_held_run_is_held
+        a_held_run_that_is_put_back_stays_held
+        a_failure_is_not_held
+        a_failure_that_is_put_back_is_not_held
+        what_a_person_released_is_not_held
     }
     crowd {
         one_of_ten_gets_an_absent_key
@@ -305,6 +321,7 @@ cases! {
         a_person_resolves_a_claim_given_up
         what_a_person_resolved_expires_with_its_ttl
         a_person_releases_a_lapsed_claim
+        a_person_releases_a_claim_that_never_began
         a_person_releases_a_failure
         a_person_releases_a_result_for_a_second_run
         a_person_allows_one_more_attempt

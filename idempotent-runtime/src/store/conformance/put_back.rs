@@ -134,6 +134,41 @@ pub(super) async fn put_back_three_times_over_ends_without_an_attempt(t: &Trial<
     t.claim(call("D").hold().max(1)).await.acquired(1, Found::Failed);
 }
 
+pub(super) async fn put_back_with_nothing_to_restore_leaves_the_run_below_open(t: &Trial<'_>) {
+    // `A`'s run stopped half way. `B` took over, was taken over by `C`, who put back, and now puts back too: what it had
+    // found is not kept any more, but nobody knows yet what `A` did.
+    t.lapsed().await;
+    let (b, c) = (t.brief("B"), call("C"));
+    t.claim(b).await.acquired(2, BEGUN);
+    t.lapse(b).await;
+    t.claim(c).await.acquired(3, BEGUN);
+    t.put_back(c).await.held();
+    t.put_back(b).await.held();
+    t.look().await.abandoned(1, "B");
+    t.claim(call("D").max(1)).await.exhausted(1);
+    t.claim(b).await.lost();
+    t.renew(b).await.lost();
+    t.complete(b).await.lost();
+    t.put_back(b).await.lost();
+    t.claim(call("D")).await.acquired(2, BEGUN);
+}
+
+pub(super) async fn put_back_with_nothing_to_restore_remembers_the_attempts(t: &Trial<'_>) {
+    t.failed().await;
+    let (b, c) = (t.brief("B").unbegun().retention(20 * t.harness.tick()), call("C"));
+    t.claim(b).await.acquired(2, Found::Failed);
+    t.lapse(b).await;
+    t.claim(c).await.acquired(2, NOT_BEGUN);
+    t.put_back(c).await.held();
+    t.put_back(b).await.held();
+    // Longer than two leases, which is all that a record without a run is kept for.
+    t.ticks(8.0).await;
+    t.claim(b).await.lost();
+    t.look_at_failed().await.exhausted(1);
+    t.ticks(12.5).await;
+    t.claim(call("D").max(1)).await.acquired(1, Found::Absent);
+}
+
 // What it meets.
 
 pub(super) async fn put_back_of_a_lapsed_claim_is_held(t: &Trial<'_>) {

@@ -105,8 +105,52 @@ pub(super) async fn giving_up_keeps_the_record_in_progress_and_lapsed(t: &Trial<
 pub(super) async fn giving_up_counts_as_a_run(t: &Trial<'_>) {
     let a = call("A").unbegun();
     t.claim(a).await.acquired(1, Found::Absent);
+    t.begin(a).await.held();
     t.give_up(a).await.held();
     t.claim(call("B").hold()).await.abandoned(1, "A");
+}
+
+// A claim that never began is released only by a late message of a call whose run is counted already.
+
+pub(super) async fn release_of_a_claim_that_never_began_counts_no_run(t: &Trial<'_>) {
+    let a = call("A").unbegun();
+    t.claim(a).await.acquired(1, Found::Absent);
+    t.release(a, "burnt").await.held();
+    t.release(a, "burnt").await.held();
+    t.claim(a).await.lost();
+    t.claim(call("B").hold().max(1)).await.acquired(1, Found::Failed);
+}
+
+pub(super) async fn release_of_a_claim_that_never_began_keeps_the_failure_before_it(t: &Trial<'_>) {
+    t.failed().await;
+    let b = call("B").unbegun();
+    t.claim(b).await.acquired(2, Found::Failed);
+    t.release(b, "late").await.held();
+    t.shows_error("burnt").await;
+    t.look_at_failed().await.exhausted(1);
+    t.claim(b).await.lost();
+}
+
+pub(super) async fn release_of_a_claim_that_never_began_keeps_the_run_before_it(t: &Trial<'_>) {
+    for how in ["failed", "given up"] {
+        let t = t.under(t.key_like(how));
+        t.lapsed().await;
+        let b = call("B").unbegun();
+        t.claim(b).await.acquired(2, Found::Lapsed { begun: true });
+        match how {
+            "failed" => t.release(b, "late").await.held(),
+            _ => t.give_up(b).await.held(),
+        }
+        t.look().await.abandoned(1, "A");
+    }
+}
+
+pub(super) async fn giving_up_a_claim_that_never_began_counts_no_run(t: &Trial<'_>) {
+    let a = call("A").unbegun();
+    t.claim(a).await.acquired(1, Found::Absent);
+    t.give_up(a).await.held();
+    t.claim(a).await.lost();
+    t.claim(call("B").hold().max(1)).await.acquired(1, Found::Failed);
 }
 
 pub(super) async fn giving_up_a_lapsed_claim_is_held(t: &Trial<'_>) {

@@ -121,3 +121,86 @@ pub(super) async fn a_record_put_back_lapsed_outlasts_its_lease(t: &Trial<'_>) {
     t.ticks(10.5).await;
     t.claim(call("C")).await.acquired(1, Found::Absent);
 }
+
+// Runs that are held for longer than anything else.
+
+pub(super) async fn a_run_is_held_beyond_the_retention(t: &Trial<'_>) {
+    let a = t.brief("A").retention(4 * t.harness.tick()).held(LONG);
+    t.claim(a).await.acquired(1, Found::Absent);
+    t.ticks(4.5).await;
+    t.look().await.abandoned(1, "A");
+    t.renew(a).await.held();
+    t.ticks(4.5).await;
+    t.look().await.abandoned(1, "A");
+    let given_up = t.under(t.key_like("given up"));
+    given_up.claim(a).await.acquired(1, Found::Absent);
+    given_up.give_up(a).await.held();
+    given_up.ticks(4.5).await;
+    given_up.look().await.abandoned(1, "A");
+}
+
+pub(super) async fn begin_holds_a_run_beyond_the_retention(t: &Trial<'_>) {
+    let a = t.roomy("A").unbegun().retention(20 * t.harness.tick()).held(LONG);
+    t.claim(a).await.acquired(1, Found::Absent);
+    t.begin(a).await.held();
+    let remaining = t.look().await.in_progress(1, "A");
+    assert!(!remaining.is_zero() && remaining <= a.0.lease, "{remaining:?} of {:?}", a.0.lease);
+    if let Some(Some(record)) = t.inspect().await {
+        assert!(record.is_live(), "{record:?}");
+    }
+    t.ticks(20.5).await;
+    t.look().await.abandoned(1, "A");
+}
+
+pub(super) async fn a_claim_that_never_began_is_not_held(t: &Trial<'_>) {
+    let a = t.brief("A").unbegun().retention(4 * t.harness.tick()).held(LONG);
+    t.claim(a).await.acquired(1, Found::Absent);
+    t.renew(a).await.held();
+    t.ticks(4.5).await;
+    t.claim(call("B")).await.acquired(1, Found::Absent);
+}
+
+pub(super) async fn a_claim_over_a_held_run_is_held(t: &Trial<'_>) {
+    t.lapsed_as(t.brief("A").held(LONG)).await;
+    let b = t.brief("B").unbegun().retention(4 * t.harness.tick()).held(LONG);
+    t.claim(b).await.acquired(2, Found::Lapsed { begun: true });
+    t.ticks(4.5).await;
+    t.look().await.abandoned(1, "A");
+}
+
+pub(super) async fn a_held_run_that_is_put_back_stays_held(t: &Trial<'_>) {
+    let a = t.lapsed_as(t.brief("A").retention(4 * t.harness.tick()).held(LONG)).await;
+    let b = call("B");
+    t.claim(b).await.acquired(2, Found::Lapsed { begun: true });
+    t.put_back(b).await.held();
+    t.ticks(4.5).await;
+    t.look().await.abandoned(1, "A");
+    t.complete_with(a, &value(b"1"), t.brief_retention()).await.held();
+}
+
+pub(super) async fn a_failure_is_not_held(t: &Trial<'_>) {
+    let a = t.brief("A").retention(4 * t.harness.tick()).held(LONG);
+    t.claim(a).await.acquired(1, Found::Absent);
+    t.release(a, "burnt").await.held();
+    t.ticks(4.5).await;
+    t.claim(call("B")).await.acquired(1, Found::Absent);
+}
+
+pub(super) async fn a_failure_that_is_put_back_is_not_held(t: &Trial<'_>) {
+    t.failed().await;
+    let b = t.brief("B").unbegun().retention(4 * t.harness.tick()).held(LONG);
+    t.claim(b).await.acquired(2, Found::Failed);
+    t.put_back(b).await.held();
+    t.ticks(4.5).await;
+    t.claim(call("C")).await.acquired(1, Found::Absent);
+}
+
+pub(super) async fn what_a_person_released_is_not_held(t: &Trial<'_>) {
+    t.lapsed_as(t.brief("A").retention(4 * t.harness.tick()).held(LONG)).await;
+    let (Some(admin), Some(Some(seen))) = (t.store.admin(), t.inspect().await) else { return };
+    let release = crate::admin::Change::Release { reason: "looked it up".into() };
+    let changed = admin.change(&t.key, &seen, &release).await;
+    assert_eq!(changed.expect("the store answers"), crate::admin::Changed::Done);
+    t.ticks(4.5).await;
+    t.claim(call("B")).await.acquired(1, Found::Absent);
+}

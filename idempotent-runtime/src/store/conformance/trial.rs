@@ -212,12 +212,18 @@ impl Call {
     }
 
     pub(super) fn retention(mut self, retention: Duration) -> Self {
-        self.0.retention = Retention::For(retention);
+        (self.0.retention, self.0.held) = (Retention::For(retention), Retention::For(retention));
+        self
+    }
+
+    /// Runs that have begun are kept for this long.
+    pub(super) fn held(mut self, held: Duration) -> Self {
+        self.0.held = Retention::For(held);
         self
     }
 
     pub(super) fn forever(mut self) -> Self {
-        self.0.retention = Retention::Forever;
+        (self.0.retention, self.0.held) = (Retention::Forever, Retention::Forever);
         self
     }
 
@@ -265,6 +271,7 @@ pub(super) fn call(owner: &'static str) -> Call {
         fingerprint: None,
         lease: LONG,
         retention: Retention::For(3 * LONG),
+        held: Retention::For(3 * LONG),
         on_lapse: OnLapse::TakeOver,
         max_attempts: None,
         supersede: None,

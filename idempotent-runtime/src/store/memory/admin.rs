@@ -77,7 +77,7 @@ fn changed(state: &State, now: Moment, seen: &Inspected, change: &Change) -> Sta
             let record = Completed { token, attempt, fingerprint, result: result.clone() };
             State::Completed { record, expires: retention.end(now) }
         }
-        Change::Release { reason } => failed(seen.attempt, reason),
-        Change::AllowOneMore { reason } => failed(seen.attempt.saturating_sub(1), reason),
+        Change::Release { reason } => failed(seen.runs(), reason),
+        Change::AllowOneMore { reason } => failed(seen.runs().saturating_sub(1), reason),
     }
 }

@@ -39,6 +39,7 @@ fn claim(store: &MemoryStore, token: Token) -> ClaimAnswer {
         fingerprint: None,
         lease: LEASE,
         retention: KEPT,
+        held: KEPT,
         on_lapse: OnLapse::TakeOver,
         max_attempts: None,
         supersede: None,

@@ -51,6 +51,7 @@ const SHARDS: usize = if cfg!(all(test, idempotent_loom)) { 2 } else { 64 };
 ///     fingerprint: None,
 ///     lease: Duration::from_secs(30),
 ///     retention: Retention::For(Duration::from_secs(3600)),
+///     held: Retention::For(Duration::from_secs(3600)),
 ///     on_lapse: OnLapse::TakeOver,
 ///     max_attempts: None,
 ///     supersede: None,

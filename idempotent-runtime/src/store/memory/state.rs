@@ -32,6 +32,7 @@ pub(super) struct InProgress {
     pub(super) fingerprint: Option<Fingerprint>,
     pub(super) lease: Duration,
     pub(super) retention: Retention,
+    pub(super) held: Retention,
     pub(super) live_until: Moment,
     pub(super) expires: Option<Moment>,
     pub(super) standing: Standing,
@@ -111,7 +112,13 @@ impl InProgress {
 
     pub(super) fn start_lease(&mut self, now: Moment) {
         self.live_until = now.saturating_add(self.lease);
-        self.expires = self.retention.end(now);
+        self.expires = self.kept().end(now);
+    }
+
+    /// How long the record is kept as it stands: a run that is open, or stands below, can be kept for longer.
+    pub(super) fn kept(&self) -> Retention {
+        let is_open = self.standing != Standing::Claimed || self.found == (Found::Lapsed { begun: true });
+        if is_open { self.held } else { self.retention }
     }
 
     pub(super) fn acquired(&self) -> ClaimAnswer {
@@ -121,6 +128,11 @@ impl InProgress {
     pub(super) fn in_progress(&self, now: Moment) -> ClaimAnswer {
         let remaining = self.live_until.saturating_sub(now);
         ClaimAnswer::InProgress { remaining, attempt: self.attempt, owner: Arc::clone(&self.owner) }
+    }
+
+    /// How many runs have begun, this one included if it has.
+    pub(super) fn runs(&self) -> u32 {
+        if self.standing == Standing::Claimed { self.attempt.saturating_sub(1) } else { self.attempt }
     }
 
     /// The run that the next claim judges. A claim that never began stands for the run that it had found: else it would
@@ -144,21 +156,30 @@ impl InProgress {
     }
 
     /// The state that this claim found.
-    pub(super) fn undone(self, now: Moment, lease: Duration, superseded: Option<(&Completed, Retention)>) -> State {
+    pub(super) fn undone(mut self, now: Moment, lease: Duration, superseded: Option<(&Completed, Retention)>) -> State {
         let (token, attempt) = (self.token, self.attempt.saturating_sub(1));
-        match (self.before, superseded) {
-            (Before::Failed(error), _) => Failed { token, attempt, error, expires: self.retention.end(now) }.into(),
+        let expires = self.retention.end(now);
+        match (std::mem::replace(&mut self.before, Before::Nothing), superseded) {
+            (Before::Failed(error), _) => Failed { token, attempt, error, expires }.into(),
             (Before::Lapsed(claim), _) => State::InProgress(claim.lapsed_again(now)),
             (Before::Completed, Some((record, retention))) => {
                 State::Completed { record: record.clone(), expires: retention.end(now) }
             }
-            (Before::Nothing | Before::Completed, _) => Failed::in_memory_of(token, attempt, now, lease, "").into(),
+            // The run that it had found is kept no more, and nobody knows its end: this record stands for it.
+            (Before::Nothing, _) if self.found == (Found::Lapsed { begun: true }) => {
+                let expires = self.held.end(now);
+                State::InProgress(Self { attempt, standing: Standing::GivenUp, expires, ..self })
+            }
+            (Before::Nothing | Before::Completed, _) if attempt > 0 => {
+                Failed { token, attempt, error: "".into(), expires }.into()
+            }
+            (Before::Nothing | Before::Completed, _) => Failed::in_memory_of(token, now, lease, "").into(),
         }
     }
 
     /// As it was when it was taken over: still lapsed. What is left of its retention is that of a lease that ends now.
     pub(super) fn lapsed_again(mut self, now: Moment) -> Self {
-        self.expires = match self.retention {
+        self.expires = match self.kept() {
             Retention::For(all) => Some(now.saturating_add(all.saturating_sub(self.lease))),
             Retention::Forever => None,
         };
@@ -168,9 +189,9 @@ impl InProgress {
 
 impl Failed {
     /// Nothing has run under this token and nothing shall: its own late claim must not come alive.
-    pub(super) fn in_memory_of(token: Token, attempt: u32, now: Moment, lease: Duration, error: &str) -> Self {
+    pub(super) fn in_memory_of(token: Token, now: Moment, lease: Duration, error: &str) -> Self {
         let expires = Some(now.saturating_add(lease.saturating_mul(2)));
-        Self { token, attempt, error: error.into(), expires }
+        Self { token, attempt: 0, error: error.into(), expires }
     }
 }
 

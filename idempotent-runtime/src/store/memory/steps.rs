@@ -37,7 +37,7 @@ pub(super) fn claim(state: State, now: Moment, claim: &Claim<'_>) -> (ClaimAnswe
             claim.acquire(now, failed.attempt.saturating_add(1), Found::Failed, Before::Failed(failed.error))
         }
 
-        State::InProgress(own) if own.token == request.token => claim_again(own, now),
+        State::InProgress(own) if own.token == request.token => claim_again(own, now, request.begun),
         State::InProgress(other) => match compare(request, other.fingerprint) {
             Some(refusal) => (refusal, State::InProgress(other)),
             None if other.is_live(now) => (other.in_progress(now), State::InProgress(other)),
@@ -58,9 +58,12 @@ pub(super) fn claim(state: State, now: Moment, claim: &Claim<'_>) -> (ClaimAnswe
 }
 
 /// The answer was lost, and the call asks again.
-fn claim_again(mut own: InProgress, now: Moment) -> (ClaimAnswer, State) {
+fn claim_again(mut own: InProgress, now: Moment, begun: bool) -> (ClaimAnswer, State) {
     if own.standing == Standing::GivenUp {
         return (ClaimAnswer::Lost, State::InProgress(own));
+    }
+    if begun {
+        own.standing = Standing::Begun;
     }
     own.start_lease(now);
     (own.acquired(), State::InProgress(own))
@@ -69,16 +72,15 @@ fn claim_again(mut own: InProgress, now: Moment) -> (ClaimAnswer, State) {
 /// Another's claim has lapsed.
 fn take_over(lapsed: InProgress, now: Moment, claim: &Claim<'_>) -> (ClaimAnswer, State) {
     let run = lapsed.stands_for();
-    let (attempt, begun) = (run.attempt, run.standing != Standing::Claimed);
-    if begun && claim.request.no_attempt_after(attempt) {
+    let (attempt, begun) = (run.runs(), run.standing != Standing::Claimed);
+    if claim.request.no_attempt_after(attempt) {
         return (ClaimAnswer::Exhausted { attempt }, State::InProgress(lapsed));
     }
     if begun && claim.request.on_lapse == OnLapse::Hold {
         let answer = ClaimAnswer::Abandoned { attempt, owner: Arc::clone(&run.owner) };
         return (answer, State::InProgress(lapsed));
     }
-    let attempt = if begun { attempt.saturating_add(1) } else { attempt };
-    claim.acquire(now, attempt, Found::Lapsed { begun }, lapsed.into_before())
+    claim.acquire(now, attempt.saturating_add(1), Found::Lapsed { begun }, lapsed.into_before())
 }
 
 /// See [`Store::begin`](crate::Store::begin).
@@ -138,6 +140,10 @@ pub(super) fn release(
     lease: Duration,
 ) -> (Answer, State) {
     match state.at(now) {
+        // A late claim with a late release: nothing has run.
+        State::InProgress(own) if own.belongs_to(token) && own.standing == Standing::Claimed => {
+            (Answer::Held, own.undone(now, lease, None))
+        }
         State::InProgress(mut own) if own.belongs_to(token) => match release {
             Release::Failed(error) => {
                 let expires = own.retention.end(now);
@@ -145,13 +151,13 @@ pub(super) fn release(
             }
             Release::GivenUp => {
                 own.standing = Standing::GivenUp;
-                own.expires = own.retention.end(now);
+                own.expires = own.kept().end(now);
                 (Answer::Held, State::InProgress(own))
             }
         },
         State::InProgress(given_up) if given_up.token == token => (Answer::Held, State::InProgress(given_up)),
         State::Failed(failed) if failed.token == token => (Answer::Held, State::Failed(failed)),
-        State::Absent => (Answer::Held, Failed::in_memory_of(token, 0, now, lease, release.error()).into()),
+        State::Absent => (Answer::Held, Failed::in_memory_of(token, now, lease, release.error()).into()),
         other => (Answer::Lost, other),
     }
 }
@@ -166,7 +172,7 @@ pub(super) fn put_back(
 ) -> (Answer, State) {
     match state.at(now) {
         State::InProgress(own) if own.belongs_to(token) => (Answer::Held, own.undone(now, lease, superseded)),
-        State::Absent => (Answer::Held, Failed::in_memory_of(token, 0, now, lease, "").into()),
+        State::Absent => (Answer::Held, Failed::in_memory_of(token, now, lease, "").into()),
         other => (Answer::Lost, other),
     }
 }
@@ -181,6 +187,7 @@ impl Claim<'_> {
             fingerprint: request.fingerprint,
             lease: request.lease,
             retention: request.retention,
+            held: request.held,
             live_until: now,
             expires: None,
             standing: if request.begun { Standing::Begun } else { Standing::Claimed },

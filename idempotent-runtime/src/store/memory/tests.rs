@@ -24,6 +24,7 @@ fn request(token: Token) -> ClaimRequest<'static> {
         fingerprint: None,
         lease: LEASE,
         retention: HOUR,
+        held: HOUR,
         on_lapse: OnLapse::TakeOver,
         max_attempts: None,
         supersede: None,
@@ -152,7 +153,8 @@ async fn unique_keys_do_not_pile_up() {
 #[tokio::test(start_paused = true)]
 async fn a_renewed_record_is_not_swept_away() {
     let (store, key) = (MemoryStore::new(), Key::from_text("p:1"));
-    let short = ClaimRequest { retention: Retention::For(2 * LEASE), ..request(A) };
+    let twice = Retention::For(2 * LEASE);
+    let short = ClaimRequest { retention: twice, held: twice, ..request(A) };
     now(store.claim(&key, &short)).expect("memory answers");
     for _ in 0..10 {
         tokio::time::advance(LEASE).await;
@@ -166,7 +168,8 @@ async fn a_renewed_record_is_not_swept_away() {
 #[tokio::test(start_paused = true)]
 async fn a_renewed_record_is_swept_away_in_the_end() {
     let (store, key) = (MemoryStore::new(), Key::from_text("p:1"));
-    let short = ClaimRequest { retention: Retention::For(2 * LEASE), ..request(A) };
+    let twice = Retention::For(2 * LEASE);
+    let short = ClaimRequest { retention: twice, held: twice, ..request(A) };
     now(store.claim(&key, &short)).expect("memory answers");
     tokio::time::advance(LEASE).await;
     assert_eq!(now(store.renew(&key, A)).expect("memory answers"), Answer::Held);

@@ -52,11 +52,11 @@ impl Admin for RedisStore {
                     command.arg("")
                 }
                 Change::Release { reason } => {
-                    command.arg("fail").arg(&**reason).arg(nobody.as_bytes()).arg(seen.attempt)
+                    command.arg("fail").arg(&**reason).arg(nobody.as_bytes()).arg(seen.runs())
                 }
                 Change::AllowOneMore { reason } => {
-                    let attempt = seen.attempt.saturating_sub(1);
-                    command.arg("fail").arg(&**reason).arg(nobody.as_bytes()).arg(attempt)
+                    let runs = seen.runs().saturating_sub(1);
+                    command.arg("fail").arg(&**reason).arg(nobody.as_bytes()).arg(runs)
                 }
             };
             match self.run(&scripts::CHANGE, &command).await {
@@ -80,9 +80,9 @@ fn read(key: &Key, answer: &Value) -> Result<Option<Inspected>, StoreError> {
         Record::read(text).map_err(|malformed| unreadable(key, malformed))?;
     let left = left.map(Duration::from_millis);
     let state = match state {
-        State::InProgress { lease, retention, begun, given_up, .. } => {
+        State::InProgress { lease, kept, begun, given_up, .. } => {
             let left = left.ok_or_else(|| unreadable(key, PERSISTED))?;
-            let since_renewal = retention.saturating_sub(left);
+            let since_renewal = kept.saturating_sub(left);
             let remaining = if given_up { Duration::ZERO } else { lease.saturating_sub(since_renewal) };
             admin::State::InProgress { remaining, lease, begun, given_up }
         }

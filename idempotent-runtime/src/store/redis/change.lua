@@ -19,14 +19,16 @@ end
 
 local retention
 if seen_mark ~= '' then
-  local lease, its_retention, mark = string.match(record, '^lease=(%d+)/(%d+) (%l+) ', body)
+  local lease, its_retention, held, mark, found =
+    string.match(record, '^lease=(%d+)/(%d+)/?(%d*) (%l+) ([%l-]+)', body)
   if mark ~= seen_mark then
     return 0
   end
   retention = its_retention
+  local kept = held ~= '' and (mark == 'begun' or found == 'after-begun') and held or retention
   -- A person changes nothing of a live run.
   local left = redis.call('PTTL', key)
-  if left < 0 or (string.sub(record, 2, 2) == 'p' and retention - left < tonumber(lease)) then
+  if left < 0 or (string.sub(record, 2, 2) == 'p' and kept - left < tonumber(lease)) then
     return 0
   end
 end

@@ -1,12 +1,12 @@
 -- Claims a record, deciding on the server. The format of a record is written down in value.rs.
 --
 -- KEYS     the record
--- ARGV     token · owner · fingerprint, '-' for none · lease in ms · retention in ms · 'take-over' or 'hold' ·
---          how many runs may start, 0 for any number · the token that may be superseded, '' for none ·
+-- ARGV     token · owner · fingerprint, '-' for none · lease in ms · retention in ms · how long an open run is held in
+--          ms · 'take-over' or 'hold' · how many runs may start, 0 for any number · the token that may be superseded, '' for none ·
 --          'begun' or 'claimed' · 'fenced' or ''
 -- returns  an answer · what is left of the lease in ms · the record that the answer is about
 local key = KEYS[1]
-local token, owner, fingerprint, lease, retention, on_lapse, most, superseded, mark, fenced = unpack(ARGV)
+local token, owner, fingerprint, lease, retention, held, on_lapse, most, superseded, mark, fenced = unpack(ARGV)
 
 local function acquire(attempt, last_fence, found)
   local claim = '1p ' .. token
@@ -21,8 +21,10 @@ local function acquire(attempt, last_fence, found)
     end
     claim = claim .. '^' .. string.format('%.0f', fence)
   end
-  claim = claim .. '@' .. owner .. ' ' .. fingerprint .. ' lease=' .. lease .. '/' .. retention .. ' ' .. mark .. ' ' .. found
-  redis.call('SET', key, claim, 'PX', retention)
+  local times = ' lease=' .. lease .. '/' .. retention .. (held ~= retention and '/' .. held or '')
+  claim = claim .. '@' .. owner .. ' ' .. fingerprint .. times .. ' ' .. mark .. ' ' .. found
+  local is_open = mark == 'begun' or string.sub(found, 1, 11) == 'after-begun'
+  redis.call('SET', key, claim, 'PX', is_open and held or retention)
   return {'acquired', 0, claim}
 end
 
@@ -69,11 +71,13 @@ if state == 'c' then
   return {'completed', 0, record}
 end
 
-local its_lease, its_retention, its_mark, its_found, after =
-  string.match(record, '^lease=(%d+)/(%d+) (%l+) ([%l-]+)()', body)
+local its_lease, its_retention, its_held, its_mark, its_found, after =
+  string.match(record, '^lease=(%d+)/(%d+)/?(%d*) (%l+) ([%l-]+)()', body)
 if not its_lease then
   return {'unreadable', 0, record}
 end
+its_held = its_held ~= '' and its_held or its_retention
+local its_kept = (its_mark == 'begun' or its_found == 'after-begun') and its_held or its_retention
 local left = redis.call('PTTL', key)
 if left < 0 then
   return {'persisted', 0, record}
@@ -85,14 +89,14 @@ if own then
   end
   if mark == 'begun' and its_mark ~= 'begun' then
     record = string.sub(record, 1, after - #its_found - #its_mark - 2) .. 'begun ' .. string.sub(record, after - #its_found)
-    redis.call('SET', key, record, 'PX', its_retention)
+    redis.call('SET', key, record, 'PX', its_held)
   else
-    redis.call('PEXPIRE', key, its_retention)
+    redis.call('PEXPIRE', key, its_kept)
   end
   return {'acquired', 0, record}
 end
 
-local remaining = math.min(its_lease - (its_retention - left), tonumber(its_lease))
+local remaining = math.min(its_lease - (its_kept - left), tonumber(its_lease))
 if mismatch then
   return {mismatch, 0, record}
 elseif state == 'p' and remaining > 0 then
@@ -105,13 +109,11 @@ local run, begun = string.sub(record, 1, after - 1), its_mark == 'begun'
 if not begun and its_found == 'after-begun' and string.sub(record, after, after) == '|' then
   run, begun = string.sub(record, after + 1), true
   attempt = tonumber(string.match(run, '^#(%d+)', 26)) or 1
-  exhausted = tonumber(most) > 0 and attempt >= tonumber(most)
 end
-if not begun then
-  return acquire(attempt, last_fence, 'after-lapsed|' .. run)
-elseif exhausted then
+local runs = begun and attempt or attempt - 1
+if tonumber(most) > 0 and runs >= tonumber(most) then
   return {'exhausted', 0, run}
-elseif on_lapse == 'hold' then
+elseif begun and on_lapse == 'hold' then
   return {'abandoned', 0, run}
 end
-return acquire(attempt + 1, last_fence, 'after-begun|' .. run)
+return acquire(runs + 1, last_fence, (begun and 'after-begun|' or 'after-lapsed|') .. run)

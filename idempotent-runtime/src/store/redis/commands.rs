@@ -33,7 +33,7 @@ impl RedisStore {
         let mut command = Cmd::with_capacity(7, ROOM + key.as_str().len() + request.owner.len());
         command.arg("SET").arg(key.as_str());
         command.writer_for_next_arg().put_claim(&head, request);
-        command.arg("NX").arg("PX").arg(value::in_progress_millis(request.retention)).arg("GET");
+        command.arg("NX").arg("PX").arg(value::in_progress_millis(request.kept())).arg("GET");
         let answer = match self.connections.send(&command).await {
             Ok(Value::Nil) => {
                 self.heads.remember(request.token, head);
@@ -51,11 +51,12 @@ impl RedisStore {
     }
 
     async fn claim_by_script(&self, key: &Key, request: &ClaimRequest<'_>) -> Result<ClaimAnswer, StoreError> {
-        let mut command = call(&scripts::CLAIM, key, 10, ROOM + request.owner.len());
+        let mut command = call(&scripts::CLAIM, key, 11, ROOM + request.owner.len());
         command.arg(request.token.text().as_bytes());
         command.writer_for_next_arg().put_owner(request.owner);
         command.writer_for_next_arg().put_fingerprint(request.fingerprint);
-        command.arg(value::millis(request.lease)).arg(value::in_progress_millis(request.retention));
+        command.arg(value::millis(request.lease));
+        command.arg(value::in_progress_millis(request.retention)).arg(value::in_progress_millis(request.held));
         command.arg(match request.on_lapse {
             OnLapse::TakeOver => "take-over",
             OnLapse::Hold => "hold",
@@ -132,9 +133,9 @@ impl RedisStore {
             Release::Failed(error) => ("failed", error),
             Release::GivenUp => ("given-up", ""),
         };
-        let mut command = call(&scripts::RELEASE, key, 4, ROOM + error.len());
+        let mut command = call(&scripts::RELEASE, key, 6, ROOM + error.len());
         command.arg(token.text().as_bytes()).arg(how).arg(error).arg(value::millis(lease.saturating_mul(2)));
-        held(self.run(&scripts::RELEASE, &command).await)
+        held(self.run(&scripts::RELEASE, command.arg("").arg("")).await)
     }
 
     pub(super) async fn put_record_back(
@@ -146,8 +147,8 @@ impl RedisStore {
     ) -> Result<Answer, StoreError> {
         self.heads.take(token);
         let room = ROOM + superseded.map_or(0, |(completed, _)| length(&completed.result));
-        let mut command = call(&scripts::PUT_BACK, key, 4, room);
-        command.arg(token.text().as_bytes()).arg(value::millis(lease.saturating_mul(2)));
+        let mut command = call(&scripts::RELEASE, key, 6, room);
+        command.arg(token.text().as_bytes()).arg("put-back").arg("").arg(value::millis(lease.saturating_mul(2)));
         match superseded {
             Some((completed, retention)) => {
                 command.writer_for_next_arg().put_result(&completed.result);
@@ -155,7 +156,7 @@ impl RedisStore {
             }
             None => drop(command.arg("").arg("")),
         }
-        held(self.run(&scripts::PUT_BACK, &command).await)
+        held(self.run(&scripts::RELEASE, &command).await)
     }
 
     /// Runs a script; loads it first where the server has lost it.
@@ -236,6 +237,10 @@ fn read_claim(key: &Key, answer: &Value) -> Result<ClaimAnswer, StoreError> {
             ClaimAnswer::InProgress { remaining, attempt, owner: owner.into() }
         }
         (b"abandoned", _) => ClaimAnswer::Abandoned { attempt, owner: owner.into() },
+        // A claim that never began counts for no run.
+        (b"exhausted", State::InProgress { begun: false, .. }) => {
+            ClaimAnswer::Exhausted { attempt: attempt.saturating_sub(1) }
+        }
         (b"exhausted", _) => ClaimAnswer::Exhausted { attempt },
         (b"mismatch", _) => ClaimAnswer::Mismatch,
         (b"lost", _) => ClaimAnswer::Lost,

@@ -1,32 +1,70 @@
--- Gives a claim back after its run.
+-- Gives a claim back: after its run, or without one.
 --
 -- KEYS     the record
--- ARGV     token · 'failed' or 'given-up' · the error · how long, in ms, an absent record is kept out
+-- ARGV     token · 'failed', 'given-up' or 'put-back' · the error · how long, in ms, a record that counts no run is kept ·
+--          the result of the record that was superseded, '' for none · how long to keep that in ms, '' for ever
 -- returns  1 held · 0 lost
-local key, token = KEYS[1], ARGV[1]
+local key = KEYS[1]
+local token, how, message, briefly, superseded, kept_superseded = unpack(ARGV)
+
+local function write(record, kept)
+  if kept == '' then
+    redis.call('SET', key, record)
+  else
+    redis.call('SET', key, record, 'PX', kept)
+  end
+  return 1
+end
+
 local record = redis.call('GET', key)
 if not record then
   -- The call's own late claim must not come alive.
-  redis.call('SET', key, '1f ' .. token .. '#0@- - failed: ' .. ARGV[3], 'PX', ARGV[4])
-  return 1
-end
-if string.sub(record, 4, 25) ~= token then
+  return write('1f ' .. token .. '#0@- - failed: ' .. message, briefly)
+elseif string.sub(record, 4, 25) ~= token then
   return 0
 end
 local state = string.sub(record, 1, 3)
-if state == '1f ' or state == '1g ' then
+if how ~= 'put-back' and (state == '1f ' or state == '1g ') then
   return 1
 elseif state ~= '1p ' then
   return 0
 end
-
-local claim, times, retention, found = string.match(record, '^1p (.-)( lease=%d+/(%d+)) %l+ (.*)$')
-if not claim then
+local counts, who, times, retention, held, mark, found, after =
+  string.match(record, '^([#^%d]*)(@%S+ %S+)( lease=%d+/(%d+)/?(%d*)) (%l+) ([%l-]+)()', 26)
+if not counts then
   return 0
-elseif ARGV[2] == 'failed' then
-  record = '1f ' .. claim .. ' failed: ' .. ARGV[3]
-else
-  record = '1g ' .. claim .. times .. ' begun ' .. found
 end
-redis.call('SET', key, record, 'PX', retention)
-return 1
+held = held ~= '' and held or retention
+
+if how ~= 'put-back' and mark == 'begun' then
+  if how == 'failed' then
+    return write('1f ' .. token .. counts .. who .. ' failed: ' .. message, retention)
+  end
+  return write('1g ' .. string.sub(record, 4), held)
+end
+
+-- Nothing has run under this claim: back to what it found. What stays of its token keeps its own late claim from coming
+-- alive.
+local attempt = (tonumber(string.match(counts, '^#(%d+)')) or 1) - 1
+local own = token .. '#' .. attempt .. (string.match(counts, '%^%d+$') or '') .. who
+local previous = string.match(record, '^|(.*)$', after)
+if previous and found == 'after-failed' then
+  return write('1f ' .. own .. ' failed: ' .. previous, retention)
+elseif previous and found == 'after-completed' and superseded ~= '' then
+  return write(previous .. superseded, kept_superseded)
+elseif previous and (found == 'after-lapsed' or found == 'after-begun') then
+  -- In progress as it was, and lapsed a moment ago, by its own lease and retention.
+  local its_lease, kept, its_held, its_mark, its_found =
+    string.match(previous, ' lease=(%d+)/(%d+)/?(%d*) (%l+) ([%l-]+)', 26)
+  if its_lease then
+    if its_held ~= '' and (its_mark == 'begun' or its_found == 'after-begun') then
+      kept = its_held
+    end
+    return write(previous, string.format('%.0f', math.max(kept - its_lease, 1)))
+  end
+end
+if found == 'after-begun' then
+  -- The run that it had found is kept no more, and nobody knows its end: this record stands for it.
+  return write('1g ' .. own .. times .. ' begun after-begun', held)
+end
+return write('1f ' .. own .. ' failed: ', attempt > 0 and retention or briefly)

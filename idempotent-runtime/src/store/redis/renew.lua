@@ -7,9 +7,12 @@ local record = redis.call('GET', KEYS[1])
 if not record or string.sub(record, 1, 25) ~= '1p ' .. ARGV[1] then
   return 0
 end
-local retention = string.match(record, ' lease=%d+/(%d+) ', 26)
+local retention, held, mark, found = string.match(record, ' lease=%d+/(%d+)/?(%d*) (%l+) ([%l-]+)', 26)
 if not retention then
   return 0
+end
+if held ~= '' and (mark == 'begun' or found == 'after-begun') then
+  retention = held
 end
 redis.call('PEXPIRE', KEYS[1], retention)
 return 1

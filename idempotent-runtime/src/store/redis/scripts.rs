@@ -30,9 +30,8 @@ pub(super) static BEGIN: Script = Script::new(include_str!("begin.lua"));
 pub(super) static RENEW: Script = Script::new(include_str!("renew.lua"));
 pub(super) static COMPLETE: Script = Script::new(include_str!("complete.lua"));
 pub(super) static RELEASE: Script = Script::new(include_str!("release.lua"));
-pub(super) static PUT_BACK: Script = Script::new(include_str!("put_back.lua"));
 pub(super) static INSPECT: Script = Script::new(include_str!("inspect.lua"));
 pub(super) static CHANGE: Script = Script::new(include_str!("change.lua"));
 
 /// All of them, to be loaded when a connection is made.
-pub(super) static ALL: [&Script; 8] = [&CLAIM, &BEGIN, &RENEW, &COMPLETE, &RELEASE, &PUT_BACK, &INSPECT, &CHANGE];
+pub(super) static ALL: [&Script; 7] = [&CLAIM, &BEGIN, &RENEW, &COMPLETE, &RELEASE, &INSPECT, &CHANGE];

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 1p TOKEN@OWNER FINGERPRINT lease=30000/86400000 begun new
-//! 1p TOKEN#2@OWNER FINGERPRINT lease=30000/86400000 claimed after-failed|card declined
+//! 1p TOKEN#2@OWNER FINGERPRINT lease=30000/86400000/3153600000000 claimed after-failed|card declined
 //! 1g TOKEN@OWNER FINGERPRINT lease=30000/86400000 begun new
 //! 1f TOKEN#2@OWNER FINGERPRINT failed: card declined
 //! 1c TOKEN@OWNER FINGERPRINT ={"receipt":7}
@@ -13,7 +13,8 @@
 //! - The token has 22 characters and stands at a fixed place, so that a script compares state and token at once. `#n`
 //!   is the attempt, left out for the first; `^n` the fence, where there is one; after `@` the owner, without spaces.
 //! - The fingerprint has 22 characters, with its version and a dot in front unless that is 1; `-` is none.
-//! - In progress: the writer's own lease and retention in milliseconds; whether the run has begun or is only claimed;
+//! - In progress: the writer's own lease and retention in milliseconds, and, where that differs, for how long an open
+//!   run is held (one that has begun, or that the claim stands over); whether the run has begun or is only claimed;
 //!   what the claim found, and after `|` what it takes to put that back: the error of a failed record, a lapsed claim
 //!   without what that one had found, a completed record without its result.
 //! - Failed: the error.
@@ -66,6 +67,7 @@ mod tests {
             fingerprint: Some(Fingerprint::from_u128(2)),
             lease: Duration::from_secs(30),
             retention: Retention::For(Duration::from_hours(24)),
+            held: Retention::For(Duration::from_hours(24)),
             on_lapse: OnLapse::TakeOver,
             max_attempts: None,
             supersede: None,
@@ -102,9 +104,23 @@ mod tests {
         let record = Record::read(text.as_bytes()).expect("what was written");
         assert_eq!((record.token, record.attempt, record.fence), (Token::from_u128(1), 1, None));
         assert_eq!((record.owner, record.fingerprint), ("kitchen-1:71", Some(Fingerprint::from_u128(2))));
-        let (lease, retention) = (Duration::from_secs(30), Duration::from_hours(24));
-        let state = State::InProgress { lease, retention, begun: true, given_up: false, found: Found::Absent };
+        let (lease, kept) = (Duration::from_secs(30), Duration::from_hours(24));
+        let state = State::InProgress { lease, kept, begun: true, given_up: false, found: Found::Absent };
         assert_eq!(record.state, state);
+    }
+
+    #[test]
+    fn a_run_that_is_held_for_longer_says_so() {
+        let held = ClaimRequest { held: Retention::Forever, begun: false, ..request() };
+        let text = written(&held);
+        assert!(text.ends_with(&format!(" lease=30000/86400000/{LONGEST_MS} claimed new")), "{text}");
+        let kept = |text: &str| match Record::read(text.as_bytes()).expect("what was written").state {
+            State::InProgress { kept, .. } => kept,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(kept(&text), Duration::from_hours(24), "not before it has begun");
+        assert_eq!(kept(&text.replace("claimed", "begun")), LONGEST);
+        assert_eq!(kept(&text.replace("new", "after-begun|1p …")), LONGEST, "it stands over an open run");
     }
 
     #[test]
@@ -114,11 +130,17 @@ mod tests {
             fingerprint: None,
             lease: Duration::ZERO,
             retention: Retention::Forever,
+            held: Retention::Forever,
             begun: false,
             ..request()
         };
         assert_eq!(written(&strange), format!("1p {TOKEN}@- - lease=1/{LONGEST_MS} claimed new"));
-        let spaced = ClaimRequest { owner: "a b\n@é", retention: Retention::For(Duration::MAX), ..request() };
+        let spaced = ClaimRequest {
+            owner: "a b\n@é",
+            retention: Retention::For(Duration::MAX),
+            held: Retention::For(Duration::MAX),
+            ..request()
+        };
         let text = written(&spaced);
         assert!(text.contains("@a?b?@? "), "{text}");
         assert!(text.contains(&format!("/{LONGEST_MS} ")), "{text}");
@@ -181,6 +203,9 @@ mod tests {
             ("30000/", "0/"),
             ("/86400000", ""),
             ("/86400000", "/86400000000000000"),
+            ("/86400000", "/86400000/"),
+            ("/86400000", "/86400000/0"),
+            ("/86400000", "/86400000/86400000000000000"),
             ("begun", "begin"),
             ("new", "newer"),
             (" new", ""),

@@ -23,7 +23,14 @@ pub(in super::super) struct Record<'a> {
 /// What state a record is in, with what belongs to that state.
 #[derive(Debug, PartialEq, Eq)]
 pub(in super::super) enum State<'a> {
-    InProgress { lease: Duration, retention: Duration, begun: bool, given_up: bool, found: Found },
+    /// `kept` is for how long the record was kept when its lease started last.
+    InProgress {
+        lease: Duration,
+        kept: Duration,
+        begun: bool,
+        given_up: bool,
+        found: Found,
+    },
     Failed(&'a str),
     Completed(Recorded),
 }
@@ -100,16 +107,18 @@ fn read_error(body: &[u8]) -> Result<&str, Malformed> {
     std::str::from_utf8(error).map_err(|_| Malformed("its error is not UTF-8"))
 }
 
-/// Reads `lease=30000/86400000 begun new`, and leaves what can be put back to the scripts.
+/// Reads `lease=30000/86400000 begun new`, or `lease=30000/86400000/3153600000000 begun new`, and leaves what can be put
+/// back to the scripts.
 fn read_in_progress(body: &[u8], given_up: bool) -> Result<State<'_>, Malformed> {
     let times = || {
         let (lease, rest) = number(body.strip_prefix(b"lease=")?)?;
         let (retention, rest) = number(rest.strip_prefix(b"/")?)?;
-        let within = 1..=LONGEST_MS;
-        (within.contains(&lease) && within.contains(&retention)).then_some((lease, retention, rest.strip_prefix(b" ")?))
+        let (held, rest) = counted(rest, b"/")?;
+        let (times, within) = ([lease, retention, held.unwrap_or(retention)], 1..=LONGEST_MS);
+        let rest = rest.strip_prefix(b" ")?;
+        times.iter().all(|time| within.contains(time)).then_some((times.map(Duration::from_millis), rest))
     };
-    let (lease, retention, rest) = times().ok_or(Malformed("its lease or its retention is malformed"))?;
-    let (lease, retention) = (Duration::from_millis(lease), Duration::from_millis(retention));
+    let ([lease, retention, held], rest) = times().ok_or(Malformed("its lease or its retention is malformed"))?;
     let begun = match word(rest) {
         Some((b"begun", _)) => true,
         Some((b"claimed", _)) => false,
@@ -124,7 +133,8 @@ fn read_in_progress(body: &[u8], given_up: bool) -> Result<State<'_>, Malformed>
         b"after-completed" => Found::Completed,
         _ => return Err(Malformed("it does not say what its claim found")),
     };
-    Ok(State::InProgress { lease, retention, begun, given_up, found })
+    let is_open = begun || found == Found::Lapsed { begun: true };
+    Ok(State::InProgress { lease, kept: if is_open { held } else { retention }, begun, given_up, found })
 }
 
 fn read_result(body: &[u8]) -> Result<Recorded, Malformed> {

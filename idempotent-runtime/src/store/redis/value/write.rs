@@ -60,6 +60,10 @@ pub(in super::super) trait Put {
         self.put_number(millis(request.lease));
         self.put(b"/");
         self.put_number(in_progress_millis(request.retention));
+        if request.held != request.retention {
+            self.put(b"/");
+            self.put_number(in_progress_millis(request.held));
+        }
         self.put(if request.begun { b" begun new" } else { b" claimed new" });
     }
 
