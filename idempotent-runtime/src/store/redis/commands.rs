@@ -128,14 +128,15 @@ impl RedisStore {
         superseded: Option<(&Completed, Retention)>,
     ) -> Result<Answer, StoreError> {
         let room = ROOM + superseded.map_or(0, |(completed, _)| length(&completed.result));
-        let mut command = call(&scripts::PUT_BACK, key, 4, room);
+        let mut command = call(&scripts::PUT_BACK, key, 5, room);
         command.arg(token.text().as_bytes()).arg(value::millis(lease.saturating_mul(2)));
         match superseded {
             Some((completed, retention)) => {
                 command.writer_for_next_arg().put_result(&completed.result);
                 keep(&mut command, retention);
+                command.arg(completed.token.text().as_bytes());
             }
-            None => drop(command.arg("").arg("")),
+            None => drop(command.arg("").arg("").arg("")),
         }
         held(self.run(&scripts::PUT_BACK, &command).await)
     }

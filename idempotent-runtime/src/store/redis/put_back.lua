@@ -2,7 +2,7 @@
 --
 -- KEYS     the record
 -- ARGV     token · how long, in ms, a record that was absent is kept out · the result of the record that was
---          superseded, '' for none · how long to keep that in ms, '' for ever
+--          superseded, '' for none · how long to keep that in ms, '' for ever · the token that it shall have
 -- returns  1 held · 0 lost
 local key, token = KEYS[1], ARGV[1]
 
@@ -39,7 +39,7 @@ local previous = string.match(record, '^|(.*)$', after)
 if previous and found == 'after-failed' then
   return fail(previous, retention)
 elseif previous and found == 'after-completed' and ARGV[3] ~= '' then
-  return write(previous .. ARGV[3], ARGV[4])
+  return write('1c ' .. ARGV[5] .. string.sub(previous, 26) .. ARGV[3], ARGV[4])
 elseif previous and (found == 'after-lapsed' or found == 'after-begun') then
   -- In progress as it was, and lapsed a moment ago, by its own lease and retention.
   local its_lease, its_retention = string.match(previous, ' lease=(%d+)/(%d+) ', 26)
