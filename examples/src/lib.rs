@@ -4,6 +4,7 @@
 pub mod backend;
 pub mod broker;
 pub mod duration;
+pub mod signal;
 
 mod records;
 

@@ -6,7 +6,8 @@
 //! remembers and the table does not.
 //!
 //! Time passes by tokio's clock. For a store inside the process pause it; for one on a server it is real, and many keys
-//! are gone through at once.
+//! are gone through at once. Where the machine stood still for so long that nobody can say what should have lapsed, the
+//! moves are made once more under another key.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use idempotent_runtime::store::Store;
 use idempotent_runtime::{Key, StoreError};
+use tokio::time::Instant;
 
 use crate::operation::Answer;
 use crate::reach::{Cast, Move, Time};
@@ -53,7 +55,12 @@ pub struct Driven {
     pub moves: usize,
     /// How many answers were compared.
     pub answers: usize,
+    /// How many of those moves and walks were given up: the machine was too slow for them, each time.
+    pub too_slow: usize,
 }
+
+/// How often moves are made at the most, where the machine is too slow.
+const TRIES: usize = 5;
 
 /// Where the store and the table differ.
 #[derive(Debug)]
@@ -86,21 +93,58 @@ pub async fn drive(store: &dyn Store, plan: &Plan) -> Result<Driven, Difference>
         (at, moves, steps)
     });
     let walks = (0..plan.walks).map(|walk| (usize::MAX - walk, Vec::new(), plan.steps));
-    let runs = looks.chain(walks).map(|(at, moves, steps)| run(store, plan, at, moves, steps));
+    let runs = looks.chain(walks).map(|(at, moves, steps)| try_run(store, plan, at, moves, steps));
     let mut runs = stream::iter(runs).buffer_unordered(plan.at_once);
     let mut driven = Driven { records: reached.len(), ..Driven::default() };
-    while let Some(answers) = runs.next().await {
+    while let Some(ended) = runs.next().await {
         driven.moves += 1;
-        driven.answers += answers?;
+        match ended? {
+            Ended::Compared(answers) => driven.answers += answers,
+            Ended::TooSlow => driven.too_slow += 1,
+        }
     }
     Ok(driven)
 }
 
-/// Makes the moves under a fresh key, and then others until there are `steps`. How many answers were compared.
-async fn run(store: &dyn Store, plan: &Plan, at: usize, moves: Vec<Move>, steps: usize) -> Result<usize, Difference> {
+/// How a run has ended, if not with a difference.
+enum Ended {
+    /// So many answers were compared.
+    Compared(usize),
+    /// More time has passed than the moves say.
+    TooSlow,
+}
+
+async fn try_run(
+    store: &dyn Store,
+    plan: &Plan,
+    at: usize,
+    moves: Vec<Move>,
+    steps: usize,
+) -> Result<Ended, Difference> {
+    for again in 0..TRIES {
+        let key = Key::from_text(&format!("{}:{at}:{again}", plan.prefix));
+        match run(store, plan, at, &key, &moves, steps).await? {
+            Ended::TooSlow => {}
+            compared @ Ended::Compared(_) => return Ok(compared),
+        }
+    }
+    Ok(Ended::TooSlow)
+}
+
+/// Makes the moves under a fresh key, and then others until there are `steps`.
+async fn run(
+    store: &dyn Store,
+    plan: &Plan,
+    at: usize,
+    key: &Key,
+    moves: &[Move],
+    steps: usize,
+) -> Result<Ended, Difference> {
     let cast = &plan.cast;
-    let key = Key::from_text(&format!("{}:{at}", plan.prefix));
-    let real = Real { store, key: &key, lease: plan.lease, fingerprints: cast.table.fingerprints };
+    let (started, mut passed) = (Instant::now(), Duration::ZERO);
+    // Of a lease of which six tenths have passed, four are left.
+    let is_slow = |passed| started.elapsed().saturating_sub(passed) > plan.lease * 3 / 10;
+    let real = Real { store, key, lease: plan.lease, fingerprints: cast.table.fingerprints };
     let mut chance = Chance(plan.seed ^ (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut record = Record::Absent;
     let mut made = Vec::new();
@@ -109,10 +153,13 @@ async fn run(store: &dyn Store, plan: &Plan, at: usize, moves: Vec<Move>, steps:
         let the_move = moves.get(step).copied().unwrap_or_else(|| chance.one_of(&cast.moves(record)));
         made.push((record, the_move));
         match the_move {
-            Move::Pass(time) => real.pass(record, time).await,
+            Move::Pass(time) => passed += real.pass(record, time).await,
             Move::Ask(who, operation) => {
                 let (expected, _) = cast.table.step(record, who, operation);
                 let answered = real.ask(who, operation).await.map_err(|error| Difference::Error(the_move, error))?;
+                if is_slow(passed) {
+                    return Ok(Ended::TooSlow);
+                }
                 if answered != expected {
                     return Err(Difference::Answer { moves: made, expected, answered });
                 }
@@ -123,7 +170,7 @@ async fn run(store: &dyn Store, plan: &Plan, at: usize, moves: Vec<Move>, steps:
         let Some(after) = cast.after(record, the_move) else { break };
         record = after;
     }
-    Ok(answers)
+    Ok(Ended::Compared(answers))
 }
 
 /// A small generator: the same seed, the same moves.

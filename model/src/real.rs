@@ -88,8 +88,9 @@ impl Real<'_> {
         })
     }
 
-    /// Lets time pass, by tokio's clock: a paused one where the store follows it, else the real one.
-    pub async fn pass(&self, record: Record, time: Time) {
+    /// Lets time pass, by tokio's clock: a paused one where the store follows it, else the real one. How much was asked
+    /// for.
+    pub async fn pass(&self, record: Record, time: Time) -> Duration {
         let lease = self.lease;
         let time = match (time, record) {
             (Time::Half, Record::Completed { .. }) => self.ttl() * 6 / 10,
@@ -100,6 +101,7 @@ impl Real<'_> {
             (Time::Expire, _) => self.retention() * 11 / 10,
         };
         tokio::time::sleep(time).await;
+        time
     }
 
     fn ttl(&self) -> Duration {

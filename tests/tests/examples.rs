@@ -120,6 +120,24 @@ fn storm_of_kills_loses_nothing() {
 }
 
 #[test]
+fn storm_of_kills_and_stops_fences_off_what_comes_too_late() {
+    let harm = ["--kill-every", "500ms", "--stop-every", "600ms", "--for", "8s"];
+    let work = ["--orders", "60", "--consumers", "20", "--work", "100ms"];
+    let Some(summary) = storm(&[harm, work].concat()) else { return };
+    let count = |name: &str| summary[name].as_u64().expect("a count");
+    assert_eq!(count("settled"), count("published"), "{summary}");
+    assert_eq!(count("orders_completed"), count("published") / 3, "{summary}");
+    for name in ["wrongly_dropped", "overlapping", "accepted_below_fence", "refused_wrongly"] {
+        assert_eq!(count(name), 0, "{name} in {summary}");
+    }
+    for name in ["kills", "stops", "overlapping_stopped", "effects_accepted"] {
+        assert!(count(name) > 0, "{name} in {summary}");
+    }
+    assert!(count("published") > 180, "new orders came as others were settled: {summary}");
+    assert_eq!(count("effects_refused"), count("stale_effects"), "{summary}");
+}
+
+#[test]
 fn storm_that_is_not_over_in_time_says_what_is_missing() {
     if needed(servers_for_a_storm()).is_none() {
         return;

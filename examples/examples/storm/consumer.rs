@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, anyhow};
 use examples::broker::Broker;
 use futures_util::StreamExt as _;
-use idempotent_runtime::{Disposition, Error, Idempotency, idempotent, with_outcome};
+use idempotent_runtime::{Disposition, Error, Idempotency, current, idempotent, with_outcome};
 use lapin::message::Delivery;
 use lapin::{Connection, ConnectionProperties};
 use serde::{Deserialize, Serialize};
@@ -15,8 +15,12 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use crate::fence::Answer;
 use crate::ledger::{Report, Verdict};
 use crate::sink::Line;
+
+/// Short, so that a killed run is taken over soon; it is renewed while a run lives.
+pub(crate) const LEASE: Duration = Duration::from_secs(2);
 
 /// One copy of an order. All copies of an order are one business action.
 #[derive(Serialize, Deserialize)]
@@ -26,14 +30,15 @@ pub(crate) struct OrderMessage {
 }
 
 impl Consumer {
-    /// The handler. The lease is short, so that a killed run is taken over soon; it is renewed while a run lives.
-    #[idempotent(prefix = "order", keys = [message.order_id], ttl = 10m, lease = 2s, via = self.idempotency)]
+    /// The handler. Every effect carries the claim's fence, for the sink to refuse it where another run has taken over.
+    #[idempotent(prefix = "order", keys = [message.order_id], ttl = 10m, lease = LEASE, fenced, via = self.idempotency)]
     async fn consume(&self, message: &OrderMessage) -> Result<usize, StormError> {
         let started = Instant::now();
         let order = message.order_id;
-        self.line.tell(Report::Start { order }).await?;
+        let fence = current().and_then(|claim| claim.fence()).ok_or(StormError::NoFence)?;
+        self.take_effect(Report::Start { order, fence }).await?;
         sleep(self.work).await;
-        self.line.tell(Report::End { order }).await?;
+        self.take_effect(Report::End { order, fence }).await?;
         self.set_handler_time(started.elapsed());
         Ok(order)
     }
@@ -43,6 +48,10 @@ impl Consumer {
 enum StormError {
     #[error(transparent)]
     NotRun(#[from] Error),
+    #[error("the claim has no fence")]
+    NoFence,
+    #[error("the sink refused an effect: another run of the order has taken over")]
+    Overtaken,
     #[error(transparent)]
     Sink(#[from] anyhow::Error),
 }
@@ -57,6 +66,8 @@ pub(crate) struct Settings {
     pub(crate) sink: SocketAddr,
     pub(crate) consumers: usize,
     pub(crate) work: Duration,
+    /// How long an effect is on its way to the sink.
+    pub(crate) on_the_way: Duration,
 }
 
 struct Consumer {
@@ -69,7 +80,7 @@ struct Consumer {
 
 /// Consumes until it is told to stop, then finishes what is in flight.
 pub(crate) async fn consume(settings: Settings, stop: watch::Receiver<bool>) -> Result<()> {
-    let Settings { storm, amqp, redis, sink, consumers, work } = settings;
+    let Settings { storm, amqp, redis, sink, consumers, work, on_the_way } = settings;
     let idempotency = Idempotency::builder().namespace(&storm).connect(&redis).await?;
     let connection = Connection::connect(&amqp, ConnectionProperties::default()).await?;
     let mut tasks = JoinSet::new();
@@ -77,7 +88,7 @@ pub(crate) async fn consume(settings: Settings, stop: watch::Receiver<bool>) -> 
         let consumer = Consumer {
             idempotency: idempotency.clone(),
             broker: Broker::open(&connection, &storm).await?,
-            line: Line::open(sink).await?,
+            line: Line::open(sink, on_the_way).await?,
             work,
             handler_time: Mutex::default(),
         };
@@ -128,6 +139,13 @@ impl Consumer {
         self.line.tell(report).await?;
         let reason = result.map_or_else(|error| error.to_string(), |_| String::new());
         self.broker.carry_out(disposition, delivery, &reason).await
+    }
+
+    async fn take_effect(&self, effect: Report) -> Result<(), StormError> {
+        match self.line.tell(effect).await? {
+            Answer::Accepted => Ok(()),
+            Answer::Refused => Err(StormError::Overtaken),
+        }
     }
 
     fn set_handler_time(&self, time: Duration) {

@@ -1,4 +1,4 @@
-//! The herd of consumers: tasks in this process, or processes of their own that can be killed.
+//! The herd of consumers: tasks in this process, or processes of their own that can be killed and stopped.
 
 use std::env;
 use std::io::{self, Read as _};
@@ -7,19 +7,23 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use rand::seq::{IndexedRandom as _, IteratorRandom as _};
+use examples::signal;
 use rand::{RngExt as _, rng};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::consumer::{self, Settings};
+use crate::consumer::{self, LEASE, Settings};
+use crate::harm::{Harm, Rhythm, choose};
 use crate::ledger::Ledger;
 use crate::sink::Sink;
 
 /// Over how many processes the consumers are spread.
 const PROCESSES: usize = 5;
+
+/// How many of them are left in motion.
+const IN_MOTION: usize = 2;
 
 /// How long consumers may take to stop: they finish what is in flight.
 const GRACE: Duration = Duration::from_secs(10);
@@ -29,37 +33,37 @@ pub(crate) const CONSUME: &str = "consume";
 
 pub(crate) enum Herd {
     Tasks { consumers: JoinHandle<Result<()>>, stop: watch::Sender<bool> },
-    Processes { processes: Vec<Process>, killer: Killer },
+    Processes { processes: Vec<Process>, harm: Harm },
 }
 
 pub(crate) struct Process {
     child: Child,
     settings: Settings,
-}
-
-/// Kills a process every now and then.
-pub(crate) struct Killer {
-    every: Duration,
-    next: Option<Instant>,
-    pub(crate) kills: usize,
+    /// It stands still, until then.
+    stopped_until: Option<Instant>,
 }
 
 impl Herd {
-    pub(crate) fn start(settings: Settings, kill_every: Option<Duration>) -> Result<Self> {
-        let Some(every) = kill_every else {
+    /// Starts the consumers, as processes where those are to be harmed.
+    pub(crate) fn start(
+        settings: Settings,
+        kill_every: Option<Duration>,
+        stop_every: Option<Duration>,
+    ) -> Result<Self> {
+        if kill_every.or(stop_every).is_none() {
             let (stop, stopped) = watch::channel(false);
             let consumers = tokio::spawn(consumer::consume(settings, stopped));
             return Ok(Self::Tasks { consumers, stop });
-        };
+        }
         let count = PROCESSES.min(settings.consumers);
         let share = |process| (settings.consumers + process) / count; // the whole, however it divides
         let processes = (0..count)
             .map(|process| Process::spawn(Settings { consumers: share(process), ..settings.clone() }))
             .collect::<Result<_>>()?;
-        Ok(Self::Processes { processes, killer: Killer { every, next: None, kills: 0 } })
+        Ok(Self::Processes { processes, harm: Harm::new(kill_every, stop_every) })
     }
 
-    /// Kills a process when the time has come, and sees to it that nothing else ends one.
+    /// Harms a process when the time has come, and sees to it that nothing else ends one.
     pub(crate) async fn tend(&mut self, sink: &Sink) -> Result<()> {
         match self {
             Self::Tasks { consumers, .. } if consumers.is_finished() => {
@@ -67,16 +71,18 @@ impl Herd {
                 bail!("the consumers have stopped by themselves")
             }
             Self::Tasks { .. } => Ok(()),
-            Self::Processes { processes, killer } => {
+            Self::Processes { processes, harm } => {
                 for process in &mut *processes {
                     if let Some(status) = process.child.try_wait()? {
                         bail!("a process of consumers has ended by itself: {status}");
                     }
+                    if process.stopped_until.is_some_and(|until| until <= Instant::now()) {
+                        process.resume(sink)?;
+                    }
                 }
-                let victim = killer.choose(processes, &sink.ledger());
-                if let Some(victim) = victim {
-                    processes[victim].kill_and_restart().await?;
-                    killer.killed();
+                // Harm begins with the first run.
+                if sink.ledger().counts.runs > 0 {
+                    do_harm(processes, harm, sink).await?;
                 }
                 Ok(())
             }
@@ -86,7 +92,14 @@ impl Herd {
     pub(crate) fn kills(&self) -> usize {
         match self {
             Self::Tasks { .. } => 0,
-            Self::Processes { killer, .. } => killer.kills,
+            Self::Processes { harm, .. } => harm.kills,
+        }
+    }
+
+    pub(crate) fn stops(&self) -> usize {
+        match self {
+            Self::Tasks { .. } => 0,
+            Self::Processes { harm, .. } => harm.stops,
         }
     }
 
@@ -99,7 +112,7 @@ impl Herd {
     }
 
     /// Lets the consumers finish what is in flight.
-    pub(crate) async fn stop(self) -> Result<()> {
+    pub(crate) async fn stop(self, sink: &Sink) -> Result<()> {
         let late = "the consumers did not stop in time";
         match self {
             Self::Tasks { consumers, stop } => {
@@ -108,6 +121,9 @@ impl Herd {
             }
             Self::Processes { mut processes, .. } => {
                 for process in &mut processes {
+                    if process.stopped_until.is_some() {
+                        process.resume(sink)?;
+                    }
                     drop(process.child.stdin.take()); // its end is the sign to stop
                 }
                 for process in &mut processes {
@@ -120,6 +136,30 @@ impl Herd {
     }
 }
 
+/// Kills and stops processes that are in motion. One that stands still is left for its resumption.
+async fn do_harm(processes: &mut [Process], harm: &mut Harm, sink: &Sink) -> Result<()> {
+    let victim = |processes: &[Process]| {
+        let in_motion: Vec<_> = (0..processes.len()).filter(|&at| processes[at].stopped_until.is_none()).collect();
+        let ledger = sink.ledger();
+        let victim = choose(&in_motion, |at| processes[at].live_runs(&ledger) > 0);
+        (victim, in_motion.len())
+    };
+    if harm.kill.as_mut().is_some_and(Rhythm::is_due)
+        && let (Some(victim), _) = victim(processes)
+    {
+        processes[victim].kill_and_restart().await?;
+        harm.kills += 1;
+    }
+    if harm.stop.as_mut().is_some_and(Rhythm::is_due)
+        && let (Some(victim), in_motion) = victim(processes)
+        && in_motion > IN_MOTION
+    {
+        processes[victim].stop(sink)?;
+        harm.stops += 1;
+    }
+    Ok(())
+}
+
 impl Process {
     fn spawn(settings: Settings) -> Result<Self> {
         let child = Command::new(env::current_exe()?)
@@ -130,7 +170,11 @@ impl Process {
             .kill_on_drop(true)
             .spawn()
             .context("a process of consumers could not be started")?;
-        Ok(Self { child, settings })
+        Ok(Self { child, settings, stopped_until: None })
+    }
+
+    fn id(&self) -> Result<u32> {
+        self.child.id().context("a process of consumers has ended")
     }
 
     fn live_runs(&self, ledger: &Ledger) -> usize {
@@ -142,27 +186,22 @@ impl Process {
         *self = Self::spawn(self.settings.clone())?;
         Ok(())
     }
-}
 
-impl Killer {
-    /// The process to kill, when it is time: one in the middle of a run, if there is one. The first time comes after a
-    /// quarter of what was asked for, counted from the first run; the others after as much, half more or less.
-    fn choose(&mut self, processes: &[Process], ledger: &Ledger) -> Option<usize> {
-        if ledger.counts.runs == 0 {
-            return None;
-        }
-        let now = Instant::now();
-        if now < *self.next.get_or_insert(now + self.every / 4) {
-            return None;
-        }
-        let everyone = || 0..processes.len();
-        let in_the_middle: Vec<_> = everyone().filter(|&at| processes[at].live_runs(ledger) > 0).collect();
-        in_the_middle.choose(&mut rng()).copied().or_else(|| everyone().choose(&mut rng()))
+    /// Has it stand still for longer than a lease.
+    fn stop(&mut self, sink: &Sink) -> Result<()> {
+        let id = self.id()?;
+        sink.ledger().stops.stop(id);
+        signal::stop(id)?;
+        self.stopped_until = Some(Instant::now() + LEASE.mul_f64(rng().random_range(1.1..1.6)));
+        Ok(())
     }
 
-    fn killed(&mut self) {
-        self.kills += 1;
-        self.next = Some(Instant::now() + self.every.mul_f64(rng().random_range(0.5..1.5)));
+    fn resume(&mut self, sink: &Sink) -> Result<()> {
+        let id = self.id()?;
+        sink.ledger().stops.resume(id);
+        signal::resume(id)?;
+        self.stopped_until = None;
+        Ok(())
     }
 }
 

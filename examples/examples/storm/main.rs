@@ -3,18 +3,29 @@
 //! ```text
 //! cargo run --release --example storm                     # starts its own RabbitMQ and Redis
 //! cargo run --release --example storm -- --kill-every 2s  # and kills consumers in the middle of their work
+//! cargo run --release --example storm -- --kill-every 500ms --stop-every 1s --for 2m
+//!                                                         # and stops others for longer than their lease
 //! cargo run --release --example storm -- --json --redis redis://127.0.0.1/ --amqp amqp://guest:guest@127.0.0.1/%2f
 //! ```
 //!
 //! `consumer.rs` has the handler and is what an application would have. The rest judges it: runs are counted by a sink
-//! outside the consumers (`sink.rs`, `ledger.rs`), consumers are processes that are killed at random (`herd.rs`). It
-//! ends with an error when a message is not settled, an order is not completed, two runs of an order overlap, or more
-//! runs were made than orders and interruptions explain.
+//! outside the consumers (`sink.rs`, `ledger.rs`), consumers are processes that are killed and stopped at random
+//! (`herd.rs`). The sink is fenced (`fence.rs`): it refuses the effect of a process that woke up after another had taken
+//! over, which no lease can prevent; what it did is checked by other means (`check.rs`).
+//!
+//! It ends with an error when a message is not settled, an order is not completed, two runs of an order overlap of which
+//! none stood still, an effect is accepted below the highest fence of its order, or more runs were made than orders and
+//! interruptions explain.
 
+mod check;
 mod consumer;
+mod fence;
+mod harm;
 mod herd;
 mod ledger;
+mod publisher;
 mod sink;
+mod stops;
 mod summary;
 
 use std::time::{Duration, Instant};
@@ -22,22 +33,25 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 use clap::Parser as _;
 use examples::backend::Backend;
-use examples::broker::{Broker, confirmed};
+use examples::broker::Broker;
 use examples::duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use lapin::{Connection, ConnectionProperties};
-use rand::seq::SliceRandom as _;
 use tokio::time::sleep;
 use tracing_subscriber::EnvFilter;
 
-use crate::consumer::{OrderMessage, Settings};
+use crate::consumer::Settings;
 use crate::herd::Herd;
 use crate::ledger::Ledger;
+use crate::publisher::Publisher;
 use crate::sink::Sink;
 use crate::summary::Summary;
 
 /// A storm in which no message is settled for so long is stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// With `--stop-every`, how long an effect is on its way to the sink: long enough for some stops to fall into it.
+const ON_THE_WAY: Duration = Duration::from_millis(20);
 
 /// Delivers orders several times to many consumers, and counts what happens.
 #[derive(Debug, clap::Parser)]
@@ -45,7 +59,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct Options {
     #[command(subcommand)]
     role: Option<Role>,
-    /// Orders
+    /// Orders; with `--for`, as many at a time
     #[arg(long, default_value_t = 1000)]
     orders: usize,
     /// Deliveries of each order
@@ -60,7 +74,13 @@ struct Options {
     /// Run the consumers as processes and kill one every so often
     #[arg(long, value_parser = duration::parse)]
     kill_every: Option<Duration>,
-    /// Give up after this time
+    /// Run the consumers as processes and stop one every so often, for longer than its lease
+    #[arg(long, value_parser = duration::parse)]
+    stop_every: Option<Duration>,
+    /// Publish new orders for this time, as others are settled
+    #[arg(long = "for", value_parser = duration::parse)]
+    lasting: Option<Duration>,
+    /// Give up after this time, from the last order
     #[arg(long, default_value = "5m", value_parser = duration::parse)]
     within: Duration,
     /// Print one JSON object
@@ -101,9 +121,9 @@ async fn storm(options: &Options, backend: &Backend) -> Result<()> {
     let storm = format!("storm-{:08x}", rand::random::<u32>());
     let connection = Connection::connect(&backend.amqp, ConnectionProperties::default()).await?;
     let broker = Broker::open(&connection, &storm).await?;
-    publish(&broker, options).await?;
-
-    let sink = Sink::open(Ledger::new(options.orders, options.copies)).await?;
+    let sink = Sink::open(Ledger::new(options.copies)).await?;
+    let publisher = Publisher { broker: &broker, sink: &sink, orders: options.orders, copies: options.copies };
+    publisher.publish(options.orders).await?;
     let settings = Settings {
         storm: storm.clone(),
         amqp: backend.amqp.clone(),
@@ -111,14 +131,15 @@ async fn storm(options: &Options, backend: &Backend) -> Result<()> {
         sink: sink.address,
         consumers: options.consumers,
         work: options.work,
+        on_the_way: if options.stop_every.is_some() { ON_THE_WAY } else { Duration::ZERO },
     };
     let started = Instant::now();
-    let mut herd = Herd::start(settings, options.kill_every)?;
-    let watched = watch(&mut herd, &sink, &broker, options.within).await;
+    let mut herd = Herd::start(settings, options.kill_every, options.stop_every)?;
+    let watched = watch(&mut herd, &publisher, options).await;
     let seconds = started.elapsed().as_secs_f64();
-    let kills = herd.kills();
+    let harm = (herd.kills(), herd.stops());
     let ended = match watched {
-        Ok(()) => herd.stop().await.and(left_over(&broker).await),
+        Ok(()) => herd.stop(&sink).await.and(left_over(&broker).await),
         Err(error) => {
             herd.abort();
             Err(error)
@@ -129,7 +150,7 @@ async fn storm(options: &Options, backend: &Backend) -> Result<()> {
     broker.close().await?;
     connection.close(200, "the storm is over".into()).await?;
 
-    let summary = Summary::new(&sink.ledger(), kills, seconds, bytes);
+    let summary = Summary::new(&sink.ledger(), harm, seconds, bytes);
     if options.json {
         println!("{}", serde_json::to_string(&summary)?);
     } else {
@@ -141,34 +162,28 @@ async fn storm(options: &Options, backend: &Backend) -> Result<()> {
     Ok(())
 }
 
-/// Publishes all copies of all orders, shuffled.
-async fn publish(broker: &Broker, options: &Options) -> Result<()> {
-    let mut messages: Vec<usize> = (0..options.orders * options.copies).collect();
-    messages.shuffle(&mut rand::rng());
-    let mut publications = Vec::with_capacity(messages.len());
-    for message in messages {
-        let order = OrderMessage { order_id: message / options.copies, message };
-        publications.push(broker.publish(&serde_json::to_vec(&order)?, &format!("m-{message}")).await?);
-    }
-    for publication in publications {
-        confirmed(publication).await?;
-    }
-    Ok(())
-}
-
-/// Watches until all is settled and no copy is left in a queue, or until that can no longer be hoped for.
-async fn watch(herd: &mut Herd, sink: &Sink, broker: &Broker, within: Duration) -> Result<()> {
+/// Watches until all is published and settled and no copy is left in a queue, or until that can no longer be hoped for.
+async fn watch(herd: &mut Herd, publisher: &Publisher<'_>, options: &Options) -> Result<()> {
+    let Publisher { broker, sink, .. } = publisher;
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} settled, {msg} {elapsed}")?;
-    let published = sink.ledger().published();
-    let bar = ProgressBar::new(u64::try_from(published)?).with_style(style);
+    let bar = ProgressBar::new(0).with_style(style);
     let (started, mut progress) = (Instant::now(), (0, Instant::now()));
+    let lasting = options.lasting.unwrap_or_default();
     loop {
         sleep(Duration::from_millis(20)).await;
         herd.tend(sink).await?;
-        let counts = sink.ledger().counts;
+        let publishing = started.elapsed() < lasting;
+        if publishing {
+            publisher.publish_more().await?;
+        }
+        let (counts, messages) = {
+            let ledger = sink.ledger();
+            (ledger.counts, ledger.published())
+        };
+        bar.set_length(u64::try_from(messages)?);
         bar.set_position(u64::try_from(counts.settled)?);
-        bar.set_message(format!("{} runs, {} kills,", counts.runs, herd.kills()));
-        if counts.settled == published && broker.waiting().await? == 0 {
+        bar.set_message(format!("{} runs, {} kills, {} stops,", counts.runs, herd.kills(), herd.stops()));
+        if !publishing && counts.settled == messages && broker.waiting().await? == 0 {
             bar.finish_and_clear();
             return Ok(());
         }
@@ -176,7 +191,7 @@ async fn watch(herd: &mut Herd, sink: &Sink, broker: &Broker, within: Duration) 
             progress = (counts.settled, Instant::now());
         }
         ensure!(progress.1.elapsed() < PATIENCE, "stuck: nothing was settled for {PATIENCE:?}");
-        ensure!(started.elapsed() < within, "given up after {within:?}");
+        ensure!(started.elapsed() < lasting + options.within, "given up after {:?}", lasting + options.within);
     }
 }
 

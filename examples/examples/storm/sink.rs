@@ -6,12 +6,16 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use serde::Serialize;
+use tokio::io::{AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
 
+use crate::fence::Answer;
 use crate::ledger::{Ledger, Report, Speaker};
 
 pub(crate) struct Sink {
@@ -50,10 +54,16 @@ async fn hear_all(mut stream: TcpStream, ledger: &Mutex<Ledger>, speaker: &mut S
     let (read, mut write) = stream.split();
     let mut lines = BufReader::new(read).lines();
     while let Some(line) = lines.next_line().await? {
-        lock(ledger).hear(speaker, serde_json::from_str(&line)?);
-        write.write_all(b"heard\n").await?;
+        let answer = lock(ledger).hear(speaker, serde_json::from_str(&line)?);
+        write_line(&mut write, &answer).await?;
     }
     Ok(())
+}
+
+async fn write_line(write: &mut (impl AsyncWrite + Unpin), what: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(what)?;
+    line.push(b'\n');
+    write.write_all(&line).await
 }
 
 fn lock(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
@@ -62,22 +72,26 @@ fn lock(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
 
 /// One consumer's line to the sink.
 #[derive(Debug)]
-pub(crate) struct Line(mpsc::Sender<(Report, oneshot::Sender<()>)>);
+pub(crate) struct Line(mpsc::Sender<Spoken>);
+
+type Spoken = (Report, oneshot::Sender<Answer>);
 
 impl Line {
-    pub(crate) async fn open(sink: SocketAddr) -> Result<Self> {
+    /// `on_the_way` is for how long an effect travels: a process that is stopped meanwhile delivers it when it wakes up,
+    /// whatever its handler has come to.
+    pub(crate) async fn open(sink: SocketAddr, on_the_way: Duration) -> Result<Self> {
         let stream = TcpStream::connect(sink).await.context("the sink has gone")?;
         stream.set_nodelay(true)?;
         let (reports, inbox) = mpsc::channel(1);
-        tokio::spawn(carry(stream, inbox));
+        tokio::spawn(carry(stream, inbox, on_the_way));
         let line = Self(reports);
         line.tell(Report::Hello { process: std::process::id() }).await?;
         Ok(line)
     }
 
-    /// Returns once the sink has heard it. A handler that is cancelled here does not garble the line: another task
+    /// Returns once the sink has heard it, with its answer. A handler that is cancelled here does not garble the line: another task
     /// carries it.
-    pub(crate) async fn tell(&self, report: Report) -> Result<()> {
+    pub(crate) async fn tell(&self, report: Report) -> Result<Answer> {
         let (heard, answer) = oneshot::channel();
         let gone = "the sink has gone";
         self.0.send((report, heard)).await.ok().context(gone)?;
@@ -85,15 +99,16 @@ impl Line {
     }
 }
 
-async fn carry(mut stream: TcpStream, mut inbox: mpsc::Receiver<(Report, oneshot::Sender<()>)>) -> Result<()> {
+async fn carry(mut stream: TcpStream, mut inbox: mpsc::Receiver<Spoken>, on_the_way: Duration) -> Result<()> {
     let (read, mut write) = stream.split();
     let mut answers = BufReader::new(read).lines();
     while let Some((report, heard)) = inbox.recv().await {
-        let mut line = serde_json::to_vec(&report)?;
-        line.push(b'\n');
-        write.write_all(&line).await?;
-        answers.next_line().await?.context("no answer")?;
-        _ = heard.send(()); // nobody waits if the handler was cancelled
+        if report.is_effect() && !on_the_way.is_zero() {
+            sleep(on_the_way).await;
+        }
+        write_line(&mut write, &report).await?;
+        let answer = answers.next_line().await?.context("no answer")?;
+        _ = heard.send(serde_json::from_str(&answer)?); // nobody waits if the handler was cancelled
     }
     Ok(())
 }

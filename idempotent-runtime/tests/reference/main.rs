@@ -13,7 +13,7 @@ use idempotent_runtime::conformance::{Harness, TokioClock, When};
 use idempotent_runtime::{Key, MemoryStore, Store};
 use proptest::prelude::*;
 
-use sequence::{Clock, Sequence, agrees, all_agree};
+use sequence::{Chance, Clock, Sequence, agrees, all_agree};
 
 /// A store on a clock that cannot be paused: the way in which a server is tried.
 struct Running(Arc<dyn Store>);
@@ -39,8 +39,10 @@ impl Harness for Running {
 #[tokio::test]
 async fn memory_agrees_on_a_running_clock() {
     let running = Running(Arc::new(MemoryStore::new()));
-    all_agree(&running, Clock::Rough, 40, 12).await;
-    all_agree(&running, Clock::Still, 40, 40).await;
+    for chance in [Chance::Same, Chance::New] {
+        all_agree(&running, Clock::Rough, chance, 40, 12).await;
+        all_agree(&running, Clock::Still, chance, 40, 40).await;
+    }
 }
 
 fn on_memory(clock: Clock, sequence: &Sequence) -> Result<(), TestCaseError> {

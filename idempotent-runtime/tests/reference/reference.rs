@@ -100,6 +100,12 @@ impl Reference {
         self.record.as_mut()
     }
 
+    /// The completed record that the claim in progress has replaced.
+    pub(crate) fn replaced(&mut self) -> Option<Completed> {
+        let under = self.record()?.under.as_deref()?;
+        (under.kind == Kind::Completed).then(|| under.as_completed())
+    }
+
     /// What is left of a live lease.
     pub(crate) fn remaining(&mut self) -> Quarters {
         let now = self.now;

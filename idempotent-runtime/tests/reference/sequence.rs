@@ -146,9 +146,22 @@ pub(crate) async fn agrees(harness: &dyn Harness, clock: Clock, sequence: &Seque
     Ok(End::Agreed)
 }
 
+/// Where the sequences of [`all_agree`] come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chance {
+    /// The same in every run.
+    Same,
+    /// New ones.
+    New,
+}
+
 /// Really waits: many random sequences at once, each under its key.
-pub(crate) async fn all_agree(harness: &dyn Harness, clock: Clock, sequences: usize, steps: usize) {
-    let (mut runner, strategy) = (TestRunner::default(), clock.sequence(steps));
+pub(crate) async fn all_agree(harness: &dyn Harness, clock: Clock, chance: Chance, sequences: usize, steps: usize) {
+    let mut runner = match chance {
+        Chance::Same => TestRunner::deterministic(),
+        Chance::New => TestRunner::default(),
+    };
+    let strategy = clock.sequence(steps);
     let sequences: Vec<Sequence> =
         std::iter::repeat_with(|| strategy.new_tree(&mut runner).expect("a sequence can be made").current())
             .take(sequences)
@@ -218,10 +231,13 @@ impl Run<'_> {
                 prop_assert_eq!(answer.expect("the store answers"), expected);
             }
             Step::PutBack { call, superseded } => {
-                // What the guard gives is the record that its claim replaced; here it is one that looks like it.
+                // The guard gives the record that its claim has replaced, under another token; where there is none, a
+                // store has no use for what it is given.
+                let replaced = self.reference.replaced();
                 let record = superseded.map(|of| {
                     let Request { token, fingerprint, .. } = calls[of];
-                    Completed { token, attempt: 1, fingerprint, result: result(9) }
+                    let (attempt, fingerprint) = replaced.map_or((1, fingerprint), |it| (it.attempt, it.fingerprint));
+                    Completed { token, attempt, fingerprint, result: result(9) }
                 });
                 let kept = calls[*call].retention;
                 let told = record.as_ref().map(|record| (record, retention(kept, self.quarter)));

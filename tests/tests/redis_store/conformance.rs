@@ -13,9 +13,16 @@ use servers::{Redis, RedisBinary};
 /// Cases that wait at the same time: a server really waits, so one after the other they would take minutes.
 const LANES: usize = 16;
 
-struct OnRedis<'a> {
+pub(crate) struct OnRedis<'a> {
     store: Arc<RedisStore>,
     server: &'a Redis,
+    tick: Duration,
+}
+
+impl<'a> OnRedis<'a> {
+    pub(crate) fn new(store: RedisStore, server: &'a Redis, tick: Duration) -> Self {
+        Self { store: Arc::new(store), server, tick }
+    }
 }
 
 impl Harness for OnRedis<'_> {
@@ -24,7 +31,7 @@ impl Harness for OnRedis<'_> {
     }
 
     fn tick(&self) -> Duration {
-        Duration::from_millis(150)
+        self.tick
     }
 
     fn pass(&self, time: Duration) -> When<'_, ()> {
@@ -43,7 +50,7 @@ fn every_case_holds(binary: RedisBinary) {
     let Some(server) = servers::needed(Redis::start(binary)) else { return };
     let harness = async || {
         let store = RedisStore::connect(&server.url()).await.expect("the server was started for this");
-        OnRedis { store: Arc::new(store), server: &server }
+        OnRedis::new(store, &server, Duration::from_millis(150))
     };
     let lane = |lane: usize| {
         let cases = CASES.iter().skip(lane).step_by(LANES);

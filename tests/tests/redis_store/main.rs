@@ -5,4 +5,9 @@ mod conformance;
 mod connections;
 mod outages;
 mod records;
+#[path = "../../../idempotent-runtime/tests/reference/reference.rs"]
+mod reference;
+#[path = "../../../idempotent-runtime/tests/reference/sequence.rs"]
+mod sequence;
+mod sequences;
 mod support;

@@ -147,14 +147,15 @@ impl RedisStore {
     ) -> Result<Answer, StoreError> {
         self.heads.take(token);
         let room = ROOM + superseded.map_or(0, |(completed, _)| length(&completed.result));
-        let mut command = call(&scripts::RELEASE, key, 6, room);
+        let mut command = call(&scripts::RELEASE, key, 7, room);
         command.arg(token.text().as_bytes()).arg("put-back").arg("").arg(value::millis(lease.saturating_mul(2)));
         match superseded {
             Some((completed, retention)) => {
                 command.writer_for_next_arg().put_result(&completed.result);
                 keep(&mut command, retention);
+                command.arg(completed.token.text().as_bytes());
             }
-            None => drop(command.arg("").arg("")),
+            None => drop(command.arg("").arg("").arg("")),
         }
         held(self.run(&scripts::RELEASE, &command).await)
     }

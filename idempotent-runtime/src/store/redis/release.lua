@@ -2,10 +2,11 @@
 --
 -- KEYS     the record
 -- ARGV     token · 'failed', 'given-up' or 'put-back' · the error · how long, in ms, a record that counts no run is kept ·
---          the result of the record that was superseded, '' for none · how long to keep that in ms, '' for ever
+--          the result of the record that was superseded, '' for none · how long to keep that in ms, '' for ever · the
+--          token that it shall have
 -- returns  1 held · 0 lost
 local key = KEYS[1]
-local token, how, message, briefly, superseded, kept_superseded = unpack(ARGV)
+local token, how, message, briefly, superseded, kept_superseded, its_token = unpack(ARGV)
 
 local function write(record, kept)
   if kept == '' then
@@ -51,7 +52,7 @@ local previous = string.match(record, '^|(.*)$', after)
 if previous and found == 'after-failed' then
   return write('1f ' .. own .. ' failed: ' .. previous, retention)
 elseif previous and found == 'after-completed' and superseded ~= '' then
-  return write(previous .. superseded, kept_superseded)
+  return write('1c ' .. its_token .. string.sub(previous, 26) .. superseded, kept_superseded)
 elseif previous and (found == 'after-lapsed' or found == 'after-begun') then
   -- In progress as it was, and lapsed a moment ago, by its own lease and retention.
   local its_lease, kept, its_held, its_mark, its_found =
