@@ -51,6 +51,8 @@ impl RedisStore {
     }
 
     async fn claim_by_script(&self, key: &Key, request: &ClaimRequest<'_>) -> Result<ClaimAnswer, StoreError> {
+        // What the script writes differs from what an earlier message of this claim may have written.
+        self.heads.take(request.token);
         let mut command = call(&scripts::CLAIM, key, 11, ROOM + request.owner.len());
         command.arg(request.token.text().as_bytes());
         command.writer_for_next_arg().put_owner(request.owner);
