@@ -2,6 +2,8 @@
 
 mod bench;
 mod command;
+mod loom;
+mod model;
 mod setup;
 mod test;
 
@@ -37,6 +39,14 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Go through the whole model of the protocol, built for release.
+    Model {
+        /// Handed to the model instead: `--without list`, `--workers 3 --only hold`, `--help`.
+        #[arg(last = true)]
+        arguments: Vec<String>,
+    },
+    /// Try the memory store from three threads, in every order that loom finds.
+    Loom,
 }
 
 fn main() -> ExitCode {
@@ -45,6 +55,8 @@ fn main() -> ExitCode {
         Task::Setup { check: false } => setup::run(),
         Task::Test { runner_arguments } => test::run(&runner_arguments),
         Task::Bench { arguments } => bench::run(&arguments),
+        Task::Model { arguments } => model::run(&arguments),
+        Task::Loom => loom::run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
