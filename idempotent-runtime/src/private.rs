@@ -22,7 +22,7 @@ use crate::run::{Run, Wired};
 
 /// An annotated call whose key is built, before its body is known.
 pub struct Call<R> {
-    call: Prepared,
+    prepared: Prepared,
     value: ValueOps<R>,
     errors: Errors<R>,
 }
@@ -40,18 +40,23 @@ struct Target {
     fingerprint: Option<Fingerprint>,
 }
 
-/// Builds the key of a call, before its arguments are moved into the body.
-pub fn call<R>(
-    handler: &'static Handler,
+/// Builds the key of a call under the ambient handle, before its arguments are moved into the body.
+pub fn call<R>(handler: &Handler, keys: &[&dyn KeyPart], value: ValueOps<R>, errors: Errors<R>) -> Call<R> {
+    Call { prepared: Prepared::new(handler, &Ambient, keys), value, errors }
+}
+
+/// As [`call`], under the handle that `via` gives.
+pub fn call_via<R>(
+    handler: &Handler,
     via: &dyn Via,
     keys: &[&dyn KeyPart],
     value: ValueOps<R>,
     errors: Errors<R>,
 ) -> Call<R> {
-    Call { call: Prepared { target: target(handler, via, keys), policy: handler.policy }, value, errors }
+    Call { prepared: Prepared::new(handler, via, keys), value, errors }
 }
 
-fn target(handler: &'static Handler, via: &dyn Via, keys: &[&dyn KeyPart]) -> Result<Target, Error> {
+fn target(handler: &Handler, via: &dyn Via, keys: &[&dyn KeyPart]) -> Result<Target, Error> {
     let via = via.idempotency()?;
     let secret = via.core().secret(handler.policy.hidden)?;
     let namespace = via.core().namespace.as_deref();
@@ -66,45 +71,49 @@ impl<R> Call<R> {
     /// `fingerprint = [..]`.
     #[must_use]
     pub fn fingerprint(mut self, arguments: &[&dyn Fingerprinted]) -> Self {
-        self.call.fingerprint(arguments);
+        self.prepared.fingerprint(arguments);
         self
     }
 
     /// `ttl = expression`.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.call.policy.ttl = Ttl::For(ttl);
+        self.prepared.policy.ttl = Ttl::For(ttl);
         self
     }
 
     /// `lease = expression`.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.call.policy.lease = lease;
+        self.prepared.policy.lease = lease;
         self
     }
 
     /// `timeout = expression`.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.call.policy.timeout = Some(timeout);
+        self.prepared.policy.timeout = Some(timeout);
         self
     }
 
     /// `on_busy = wait(expression)`.
     #[must_use]
     pub fn wait(mut self, patience: Duration) -> Self {
-        self.call.policy.on_busy = OnBusy::Wait(patience);
+        self.prepared.policy.on_busy = OnBusy::Wait(patience);
         self
     }
 
     /// Runs the body under the guard.
     pub fn run<F: Future<Output = R>>(self, body: F) -> Run<R, F> {
-        Wired::new(self.call.guard(), self.value, self.errors.into_ops()).run(body)
+        Wired::new(self.prepared.guard(), self.value, self.errors.into_ops()).run(body)
     }
 }
 
 impl Prepared {
+    fn new(handler: &Handler, via: &dyn Via, keys: &[&dyn KeyPart]) -> Self {
+        Self { target: target(handler, via, keys), policy: handler.policy }
+    }
+
     fn fingerprint(&mut self, arguments: &[&dyn Fingerprinted]) {
         let Ok(target) = &mut self.target else { return };
         let fingerprint = match Fingerprint::of(arguments) {

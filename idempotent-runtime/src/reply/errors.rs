@@ -177,6 +177,7 @@ impl<R> ErrorOps<R> {
     }
 
     /// What people are shown of the error in `reply`: nothing where it cannot be shown.
+    #[expect(clippy::manual_map, reason = "a closure would be compiled for every type once more")]
     pub(crate) fn text(&self, reply: &R) -> Option<String> {
         match self.text {
             Some(text) => Some(text(reply)),

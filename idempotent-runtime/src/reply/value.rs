@@ -29,6 +29,7 @@ impl<R> ValueOps<R> {
     }
 
     /// `Ok(value)` from a recorded value: `None` for a handler whose values are not recorded.
+    #[expect(clippy::manual_map, reason = "a closure would be compiled for every type once more")]
     pub fn decode(&self, from: &mut dyn Deserializer<'_>) -> Option<Result<R, erased_serde::Error>> {
         match &self.recorded {
             Some(recorded) => Some((recorded.decode)(from)),
@@ -38,6 +39,7 @@ impl<R> ValueOps<R> {
 
     /// `Ok(T::default())`: `None` unless `on_duplicate = skip`.
     #[must_use]
+    #[expect(clippy::manual_map, reason = "a closure would be compiled for every type once more")]
     pub fn skip(&self) -> Option<R> {
         match self.skip {
             Some(skip) => Some(skip()),
@@ -80,7 +82,7 @@ pub fn unrecorded<R: Reply>() -> ValueOps<R> {
 }
 
 fn is_ok<R: Reply>(reply: &R) -> bool {
-    matches!(reply.as_result(), Ok(_))
+    reply.as_result().is_ok()
 }
 
 // Functions with names: a closure, or a method of `Result` with one, is compiled for every handler's types once more.
