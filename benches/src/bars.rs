@@ -45,6 +45,9 @@ pub(crate) fn bars(figures: &Figures) -> Vec<Bar> {
     if let Some(bytes) = figures.future_bytes {
         bar("bytes that the attribute adds to a future".into(), bytes, Bound::AtMost(512.0));
     }
+    for (build, times) in figures.compile.iter().flat_map(|compile| &compile.builds) {
+        bar(format!("{build}: attribute over tracing's"), times.ratio, Bound::AtMost(2.0));
+    }
     bars
 }
 

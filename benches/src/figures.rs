@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::compile::Compile;
 use crate::spread::Spread;
 
 /// All figures; `None` for what was not measured here.
@@ -25,6 +26,8 @@ pub(crate) struct Figures {
     pub(crate) plain_set_bytes: Option<f64>,
     /// Bytes that the attribute adds to a future.
     pub(crate) future_bytes: Option<f64>,
+    /// What the attribute adds to the time of a build.
+    pub(crate) compile: Option<Compile>,
     /// The least and the largest of what the medians above are of.
     pub(crate) spreads: Spreads,
     /// Calls a second, from which the ratios are taken.

@@ -2,6 +2,7 @@
 
 mod bars;
 mod cli;
+mod compile;
 mod figures;
 mod future_size;
 mod memory;

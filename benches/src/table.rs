@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use crate::bars::{Bound, bars};
+use crate::compile::Compile;
 use crate::figures::{ByInFlight, Figures, Rates};
+use crate::spread::Spread;
 
 /// The tables of what was measured.
 pub(crate) fn text(figures: &Figures) -> String {
@@ -26,6 +28,9 @@ fn write(text: &mut String, figures: &Figures) -> std::fmt::Result {
             None => "instructions not counted (needs valgrind, or perf with hardware counters)".into(),
         };
         writeln!(text, "first call on the memory store: {nanoseconds:.0} ns, {instructions}\n")?;
+    }
+    if let Some(compile) = &figures.compile {
+        builds(text, compile)?;
     }
     writeln!(text, "{:<55} {:>9}   {:<14} ", "bar", "measured", "bound")?;
     for bar in bars(figures) {
@@ -50,6 +55,23 @@ fn speeds(
         writeln!(text, "{what}, {in_flight} in flight: ratio {ratio:.2}")?;
         for (name, rate) in rates {
             writeln!(text, "  {name:<20} {:>8.0} ({:.0} to {:.0})", rate.median, rate.least, rate.most)?;
+        }
+    }
+    writeln!(text)
+}
+
+fn builds(text: &mut String, Compile { handlers, builds }: &Compile) -> std::fmt::Result {
+    writeln!(text, "building {handlers} handlers; seconds, median (least to most)")?;
+    for (build, times) in builds {
+        writeln!(text, "{build}")?;
+        let plain = &times.plain;
+        writeln!(text, "  {:<23} {:>6.2} ({:.2} to {:.2})", "plain", plain.median, plain.least, plain.most)?;
+        for (name, seconds, adds) in [
+            ("#[idempotent]", &times.annotated, times.annotated_adds),
+            ("#[tracing::instrument]", &times.instrumented, times.instrumented_adds),
+        ] {
+            let Spread { median, least, most } = seconds;
+            writeln!(text, "  {name:<23} {median:>6.2} ({least:.2} to {most:.2}), adds {adds:.2}")?;
         }
     }
     writeln!(text)

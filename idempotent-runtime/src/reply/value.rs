@@ -22,18 +22,29 @@ impl<R> ValueOps<R> {
     /// The value to be recorded: `None` for an error, and for a handler whose values are not recorded.
     #[must_use]
     pub fn encode<'a>(&self, reply: &'a R) -> Option<&'a dyn Serialize> {
-        (self.recorded.as_ref()?.encode)(reply)
+        match &self.recorded {
+            Some(recorded) => (recorded.encode)(reply),
+            None => None,
+        }
     }
 
     /// `Ok(value)` from a recorded value: `None` for a handler whose values are not recorded.
+    #[expect(clippy::manual_map, reason = "a closure would be compiled for every type once more")]
     pub fn decode(&self, from: &mut dyn Deserializer<'_>) -> Option<Result<R, erased_serde::Error>> {
-        Some((self.recorded.as_ref()?.decode)(from))
+        match &self.recorded {
+            Some(recorded) => Some((recorded.decode)(from)),
+            None => None,
+        }
     }
 
     /// `Ok(T::default())`: `None` unless `on_duplicate = skip`.
     #[must_use]
+    #[expect(clippy::manual_map, reason = "a closure would be compiled for every type once more")]
     pub fn skip(&self) -> Option<R> {
-        self.skip.map(|skip| skip())
+        match self.skip {
+            Some(skip) => Some(skip()),
+            None => None,
+        }
     }
 }
 
@@ -51,14 +62,8 @@ pub fn value<R: Reply>() -> ValueOps<R>
 where
     R::Value: Stored,
 {
-    ValueOps {
-        is_ok: is_ok::<R>,
-        recorded: Some(Recorded {
-            encode: |reply| reply.as_result().ok().map(|value| value as &dyn Serialize),
-            decode: |from| erased_serde::deserialize(from).map(R::from_value),
-        }),
-        skip: None,
-    }
+    let recorded = Recorded { encode: encode::<R>, decode: decode::<R> };
+    ValueOps { is_ok: is_ok::<R>, recorded: Some(recorded), skip: None }
 }
 
 /// `on_duplicate = skip`: the value is not recorded, duplicates get the default.
@@ -67,7 +72,7 @@ pub fn skipped<R: Reply>() -> ValueOps<R>
 where
     R::Value: Skippable,
 {
-    ValueOps { is_ok: is_ok::<R>, recorded: None, skip: Some(|| R::from_value(R::Value::default())) }
+    ValueOps { is_ok: is_ok::<R>, recorded: None, skip: Some(skip::<R>) }
 }
 
 /// `on_duplicate = reject`: the value is not recorded, duplicates get an error.
@@ -78,4 +83,33 @@ pub fn unrecorded<R: Reply>() -> ValueOps<R> {
 
 fn is_ok<R: Reply>(reply: &R) -> bool {
     reply.as_result().is_ok()
+}
+
+// Functions with names: a closure, or a method of `Result` with one, is compiled for every handler's types once more.
+
+fn encode<R: Reply>(reply: &R) -> Option<&dyn Serialize>
+where
+    R::Value: Stored,
+{
+    match reply.as_result() {
+        Ok(value) => Some(value),
+        Err(_) => None,
+    }
+}
+
+fn decode<R: Reply>(from: &mut dyn Deserializer<'_>) -> Result<R, erased_serde::Error>
+where
+    R::Value: Stored,
+{
+    match erased_serde::deserialize(from) {
+        Ok(value) => Ok(R::from_value(value)),
+        Err(unreadable) => Err(unreadable),
+    }
+}
+
+fn skip<R: Reply>() -> R
+where
+    R::Value: Skippable,
+{
+    R::from_value(R::Value::default())
 }

@@ -109,6 +109,7 @@ impl Shop {
             fingerprint: None,
             lease,
             retention: Retention::For(HOUR),
+            held: Retention::For(HOUR),
             on_lapse: OnLapse::TakeOver,
             max_attempts: None,
             supersede: None,
