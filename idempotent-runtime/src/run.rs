@@ -105,6 +105,9 @@ impl<R, F: Future<Output = R>> Future for Run<R, F> {
                     }
                 }
             };
+            if let Some(ttl) = this.value.ttl(&reply) {
+                guard.keep_for(ttl);
+            }
             guard.returned(this.value.is_ok(&reply));
             this.body.set(None);
             let ending = ending(guard, &reply, this.value, this.error);
@@ -130,6 +133,8 @@ fn ending<R>(guard: &Guard, reply: &R, value: &ValueOps<R>, error: &ErrorOps<R>)
         Judgement::Release if guard.hides() => Ending::Failure("the handler returned an error".into()),
         Judgement::Release => Ending::Failure(error.text(reply)),
         Judgement::Record(error) => Ending::Final(guard.encode(error).map_or_else(Recorded::Nothing, Recorded::Error)),
+        #[cfg(feature = "http")]
+        Judgement::Hold => Ending::GivenUp,
         Judgement::Reject(summary) => Ending::Final(Recorded::Rejected(summary.into())),
     }
 }

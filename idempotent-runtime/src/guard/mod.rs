@@ -93,6 +93,9 @@ pub(crate) enum Ending {
     Final(Recorded),
     /// With an error after which a retry may run; for people to see so.
     Failure(Cow<'static, str>),
+    /// Where nobody can know what it did: the claim is held, as after a crash under `hold`.
+    #[cfg(feature = "http")]
+    GivenUp,
 }
 
 impl Guard {
@@ -236,6 +239,13 @@ impl Guard {
         asked
     }
 
+    /// The body has returned something that is to be kept for as long, whatever the policy says.
+    pub(crate) fn keep_for(&mut self, ttl: Duration) {
+        let mut wanted = Wanted::clone(&self.wanted);
+        wanted.policy.ttl = Ttl::For(ttl.max(SHORTEST));
+        self.wanted = Arc::new(wanted);
+    }
+
     /// The body has returned, and is about to be judged: from here on its effect stands, so a call that goes away is
     /// completed.
     pub(crate) fn returned(&mut self, ok: bool) {
@@ -272,6 +282,8 @@ impl Guard {
             Ending::Value(_) => OutcomeKind::Executed,
             Ending::Final(_) => OutcomeKind::FailedForGood,
             Ending::Failure(_) => OutcomeKind::Failed,
+            #[cfg(feature = "http")]
+            Ending::GivenUp => OutcomeKind::Failed,
         };
         match std::mem::replace(&mut self.stage, Stage::Ended) {
             Stage::Running(running) => {
@@ -285,6 +297,8 @@ impl Guard {
                         owned.otherwise(Work::Complete(recorded, retention));
                     }
                     Ending::Failure(reason) => owned.otherwise(Work::Fail(reason)),
+                    #[cfg(feature = "http")]
+                    Ending::GivenUp => owned.otherwise(Work::GiveUp),
                 }
                 let settling = Box::pin(settle::settle(Arc::clone(&self.core), owned, Arc::clone(&self.wanted)));
                 self.stage = Stage::Settling { settling, attempt, kind };
@@ -389,7 +403,7 @@ fn first_phase(policy: &Policy) -> Phase {
 }
 
 /// The bounds of durations: the attribute checks those that it can read, a call checks all.
-fn check(policy: &Policy) -> Result<(), Error> {
+pub(crate) fn check(policy: &Policy) -> Result<(), Error> {
     let wrong = |name: &str, value: Duration, bound: &str| {
         Err(Error::configuration(format!("`{name}` of {value:?} is {bound}")))
     };

@@ -1,5 +1,7 @@
 //! The side of a reply that is a value: whether it is recorded, and what duplicates get.
 
+use std::time::Duration;
+
 use erased_serde::{Deserializer, Serialize};
 
 use super::{Recorded, Reply, Skippable, Stored};
@@ -10,9 +12,21 @@ pub struct ValueOps<R> {
     is_ok: fn(&R) -> bool,
     recorded: Option<Recorded<R>>,
     skip: Option<fn() -> R>,
+    ttl: Option<fn(&R) -> Option<Duration>>,
 }
 
 impl<R> ValueOps<R> {
+    /// Each value may say for how long it is kept.
+    #[cfg(feature = "http")]
+    pub(crate) fn with_ttl(self, ttl: fn(&R) -> Option<Duration>) -> Self {
+        Self { ttl: Some(ttl), ..self }
+    }
+
+    /// For how long this reply is kept, where it says so itself.
+    pub(crate) fn ttl(&self, reply: &R) -> Option<Duration> {
+        (self.ttl?)(reply)
+    }
+
     /// Whether the handler has succeeded.
     #[must_use]
     pub fn is_ok(&self, reply: &R) -> bool {
@@ -58,7 +72,17 @@ where
             decode: |from| erased_serde::deserialize(from).map(R::from_value),
         }),
         skip: None,
+        ttl: None,
     }
+}
+
+/// A value that is recorded only in part, or not at all: `encode` gives what there is of it.
+#[cfg(feature = "http")]
+pub(crate) fn in_part<R: Reply>(
+    encode: fn(&R) -> Option<&dyn Serialize>,
+    decode: fn(&mut dyn Deserializer<'_>) -> Result<R, erased_serde::Error>,
+) -> ValueOps<R> {
+    ValueOps { is_ok: is_ok::<R>, recorded: Some(Recorded { encode, decode }), skip: None, ttl: None }
 }
 
 /// `on_duplicate = skip`: the value is not recorded, duplicates get the default.
@@ -67,13 +91,13 @@ pub fn skipped<R: Reply>() -> ValueOps<R>
 where
     R::Value: Skippable,
 {
-    ValueOps { is_ok: is_ok::<R>, recorded: None, skip: Some(|| R::from_value(R::Value::default())) }
+    ValueOps { is_ok: is_ok::<R>, recorded: None, skip: Some(|| R::from_value(R::Value::default())), ttl: None }
 }
 
 /// `on_duplicate = reject`: the value is not recorded, duplicates get an error.
 #[must_use]
 pub fn unrecorded<R: Reply>() -> ValueOps<R> {
-    ValueOps { is_ok: is_ok::<R>, recorded: None, skip: None }
+    ValueOps { is_ok: is_ok::<R>, recorded: None, skip: None, ttl: None }
 }
 
 fn is_ok<R: Reply>(reply: &R) -> bool {

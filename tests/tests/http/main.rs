@@ -1,0 +1,10 @@
+//! The `Idempotency-Key` layer: every point of its description as a test of that number, and what happens on the wire.
+
+mod applies;
+mod identity;
+mod life;
+mod outcomes;
+mod stored;
+mod support;
+mod syntax;
+mod wire;
