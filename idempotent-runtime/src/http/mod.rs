@@ -48,6 +48,7 @@
 //! | know the claim inside a handler | [`current`](crate::current) |
 //! | publish the rules | [`IdempotencyLayer::policy`], [`IdempotencyLayer::openapi`] |
 //! | answer with the runtime's own errors | `IntoResponse` for [`Error`](crate::Error) (feature `axum`) |
+//! | send requests | [`client`] (`Resend` with the feature `reqwest`) |
 
 mod answer;
 #[cfg(feature = "axum")]
@@ -56,6 +57,7 @@ mod body;
 mod budget;
 mod builder;
 mod call;
+pub mod client;
 mod fingerprint;
 mod future;
 mod identity;

@@ -1,6 +1,7 @@
 //! The `Idempotency-Key` layer: every point of its description as a test of that number, and what happens on the wire.
 
 mod applies;
+mod client;
 mod identity;
 mod life;
 mod outcomes;
