@@ -61,7 +61,8 @@ pub(super) fn record_key(
 
 /// A digest that is different for every other scope and every other key.
 fn digest(scope: Option<&str>, key: &str) -> blake3::Hash {
-    let mut hasher = blake3::Hasher::new_derive_key("idempotent 2026-11 scope and key of an HTTP request");
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"idempotent 2026-11 scope and key of an HTTP request\0");
     match scope {
         None => hasher.update(&[0]),
         // With its length in front, so that scope and key cannot run into each other.

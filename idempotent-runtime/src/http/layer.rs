@@ -17,7 +17,7 @@ use super::receive::receive;
 use super::settings::{Admission, GuardedAlready, Settings};
 use crate::error::Error;
 use crate::guard::Guard;
-use crate::idempotency::{Idempotency, detach};
+use crate::idempotency::{Idempotency, Outliving};
 use crate::key::Key;
 use crate::outcome::{Outcome, with_outcome};
 
@@ -124,8 +124,8 @@ where
     }
 }
 
-/// Reads the request, and runs it under the guard on a task of its own. Dropped while it reads, nothing was claimed;
-/// dropped after that, the run goes on and is recorded.
+/// Reads the request, and runs it under the guard. Dropped while it reads, nothing was claimed; dropped after that, the run
+/// goes on, on a task of its own, and is recorded.
 async fn guarded<S, Q, B>(
     settings: Arc<Settings>,
     service: S,
@@ -152,12 +152,9 @@ where
     let core = Arc::clone(settings.idempotency.core());
     let guard = Guard::new(core, key, Some(fingerprint), settings.policy);
     let body = call::serve(Arc::clone(&settings), service, request, received.held);
-    let run = detach(&settings.idempotency, with_outcome(call::guarded(guard).run(body)));
-    match run.await {
-        Ok((reply, outcome)) => respond(&settings, reply, outcome),
-        Err(ended) if ended.is_panic() => std::panic::resume_unwind(ended.into_panic()),
-        Err(_) => Ok(settings.problems.answer(Problem::Interrupted, None, None)),
-    }
+    let run = with_outcome(call::guarded(guard).run(body));
+    let (reply, outcome) = Outliving::new(&settings.idempotency, run).await;
+    respond(&settings, reply, outcome)
 }
 
 /// The response that the client gets, with what it came to in its extensions.

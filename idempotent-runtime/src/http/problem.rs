@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind};
 /// | [`BodyTooLarge`](Self::BodyTooLarge) | 413 | |
 /// | [`KeyReused`](Self::KeyReused) | 422 | |
 /// | [`OutcomeUnknown`](Self::OutcomeUnknown), [`Exhausted`](Self::Exhausted), [`RecordUnreadable`](Self::RecordUnreadable), [`Failed`](Self::Failed), [`Misconfigured`](Self::Misconfigured) | 500 | |
-/// | [`StoreUnavailable`](Self::StoreUnavailable), [`Overloaded`](Self::Overloaded), [`TimedOut`](Self::TimedOut), [`Interrupted`](Self::Interrupted) | 503 | yes |
+/// | [`StoreUnavailable`](Self::StoreUnavailable), [`Overloaded`](Self::Overloaded), [`TimedOut`](Self::TimedOut) | 503 | yes |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Problem {
@@ -53,15 +53,13 @@ pub enum Problem {
     Overloaded,
     /// Processing took longer than is allowed.
     TimedOut,
-    /// The server is ending.
-    Interrupted,
     /// The server's settings cannot be used.
     Misconfigured,
 }
 
 impl Problem {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 16] = [
         Self::KeyMissing,
         Self::KeyInvalid,
         Self::KeyReused,
@@ -77,7 +75,6 @@ impl Problem {
         Self::StoreUnavailable,
         Self::Overloaded,
         Self::TimedOut,
-        Self::Interrupted,
         Self::Misconfigured,
     ];
 
@@ -128,7 +125,7 @@ impl Problem {
     /// Whether the same request may succeed later without anybody's help.
     #[must_use]
     pub fn is_passing(self) -> bool {
-        matches!(self, Self::InFlight | Self::StoreUnavailable | Self::Overloaded | Self::TimedOut | Self::Interrupted)
+        matches!(self, Self::InFlight | Self::StoreUnavailable | Self::Overloaded | Self::TimedOut)
     }
 
     fn row(self) -> &'static Row {

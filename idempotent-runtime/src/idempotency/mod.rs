@@ -19,7 +19,7 @@ pub use builder::Builder;
 pub use call::CallBuilder;
 pub use checked::{Existing, Question, Unasked, Verify};
 #[cfg(feature = "http")]
-pub(crate) use detached::detach;
+pub(crate) use detached::Outliving;
 pub use replies::Replies;
 
 use crate::clock::Clock;

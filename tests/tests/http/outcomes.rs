@@ -175,7 +175,6 @@ async fn point_20_every_error_is_a_problem_of_a_stable_type_that_tells_nothing_s
             "store-unavailable",
             "overloaded",
             "timed-out",
-            "interrupted",
             "misconfigured"
         ]
     );

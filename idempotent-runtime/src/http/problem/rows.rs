@@ -12,7 +12,7 @@ pub(super) struct Row {
 }
 
 /// The problems, in the order of their variants.
-pub(super) const ROWS: [Row; 17] = [
+pub(super) const ROWS: [Row; 16] = [
     Row {
         name: "key-missing",
         status: StatusCode::BAD_REQUEST,
@@ -102,12 +102,6 @@ pub(super) const ROWS: [Row; 17] = [
         status: StatusCode::SERVICE_UNAVAILABLE,
         title: "Processing took too long",
         detail: "The request was stopped. Send it again later, with the same key.",
-    },
-    Row {
-        name: "interrupted",
-        status: StatusCode::SERVICE_UNAVAILABLE,
-        title: "The server is ending",
-        detail: "The request may or may not have been processed. Send it again later, with the same key.",
     },
     Row {
         name: "misconfigured",
