@@ -2,6 +2,7 @@
 
 mod applies;
 mod client;
+mod conformance;
 mod identity;
 mod life;
 mod outcomes;
