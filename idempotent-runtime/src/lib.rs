@@ -41,6 +41,9 @@
 //! `chrono`, `jiff` and `rust_decimal` for key parts of these crates' types.
 
 pub mod admin;
+#[cfg(all(feature = "http", any(test, fuzzing)))]
+#[doc(hidden)]
+pub mod fuzzed;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 #[cfg(feature = "http")]

@@ -2,7 +2,7 @@
 //!
 //! An implementation of draft-ietf-httpapi-idempotency-key-header-07 as a `tower` layer, for axum and hyper, on any store.
 //! It runs on the guard that annotated handlers run on: the same claims, leases, records and outcomes. Which point is shown
-//! by which test, and what the draft leaves open, is in the guide page `http`.
+//! by which test, and what the draft leaves open, is in the [guide](crate::guide::http).
 //!
 //! ```
 //! use axum::http::Request;
@@ -60,6 +60,8 @@ mod call;
 pub mod client;
 mod fingerprint;
 mod future;
+#[cfg(any(test, fuzzing))]
+mod fuzzed;
 mod identity;
 mod keep;
 mod key;
@@ -77,6 +79,9 @@ pub use body::Body;
 pub use builder::{LayerBuilder, NoScope, Scoped};
 pub use fingerprint::FingerprintBy;
 pub use future::ResponseFuture;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub use fuzzed::{header as fuzzed_header, record as fuzzed_record};
 pub use keep::{Keep, ServerErrors};
 pub use layer::{IdempotencyLayer, IdempotencyService};
 pub use problem::Problem;
