@@ -4,6 +4,7 @@ mod bars;
 mod cli;
 mod figures;
 mod future_size;
+mod http;
 mod memory;
 mod redis;
 mod spread;
