@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind};
 use crate::guard::{Before, Ending, Guard};
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::policy::OnDuplicate;
-use crate::record::{Completed, Encoded, NoResult, Recorded};
+use crate::record::{CodecTag, Completed, Encoded, NoResult, Recorded};
 use crate::reply::{ErrorOps, Judgement, ValueOps};
 
 /// A call that is ready to run, or the error that it ends in without running.
@@ -123,6 +123,11 @@ impl<R, F: Future<Output = R>> Future for Run<R, F> {
 /// How a reply is to be settled.
 fn ending<R>(guard: &Guard, reply: &R, value: &ValueOps<R>, error: &ErrorOps<R>) -> Ending {
     if value.is_ok(reply) {
+        // A codec of the application's may encrypt: it is not passed by.
+        let plain = value.plain().filter(|_| guard.core().codec().tag() == CodecTag::JSON);
+        if let Some((tag, bytes)) = plain.and_then(|plain| Some((plain.tag, (plain.write)(reply)?))) {
+            return Ending::Value(guard.encoded(tag, bytes).map_or_else(Recorded::Nothing, Recorded::Value));
+        }
         return Ending::Value(match value.encode(reply) {
             Some(value) => guard.encode(value).map_or_else(Recorded::Nothing, Recorded::Value),
             None => Recorded::Nothing(NoResult::NotWanted),
@@ -169,6 +174,10 @@ fn reply_from<R>(guard: &Guard, recorded: &Recorded, value: &ValueOps<R>, error:
         OnDuplicate::Replay => {}
     }
     match recorded {
+        Recorded::Value(Encoded { codec, bytes }) if value.plain().is_some_and(|plain| plain.tag == *codec) => {
+            let Some(plain) = value.plain() else { unreachable!("looked at just now") };
+            (plain.read)(bytes).map_err(|cause| Error::new(ErrorKind::Unreadable).because(cause))
+        }
         Recorded::Value(encoded) => decode(guard, encoded, |from| value.decode(from)),
         Recorded::Nothing(why) => Err(Error::new(ErrorKind::ResultUnavailable).detail(match why {
             NoResult::NotWanted => "the handler did not record results then",

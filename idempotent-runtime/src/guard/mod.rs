@@ -48,7 +48,7 @@ use crate::key::Key;
 use crate::observe;
 use crate::outcome::{Outcome, OutcomeKind, Recorder};
 use crate::policy::{LONGEST_LEASE, OnDuplicate, Policy, SHORTEST, Ttl};
-use crate::record::{Completed, Encoded, NoResult, Recorded};
+use crate::record::{CodecTag, Completed, Encoded, NoResult, Recorded};
 
 /// One call, whatever its types.
 pub(crate) struct Guard {
@@ -262,16 +262,21 @@ impl Guard {
     pub(crate) fn encode(&self, value: &dyn erased_serde::Serialize) -> Result<Encoded, NoResult> {
         let codec = self.core.codec();
         match codec.encode(ResultRef::erased(value)) {
-            Ok(bytes) if bytes.len() > self.core.settings.max_result_bytes => {
-                observe::no_result(&self.wanted.key, &format_args!("{} bytes are too many", bytes.len()));
-                Err(NoResult::TooLarge)
-            }
-            Ok(bytes) => Ok(Encoded { codec: codec.tag(), bytes: bytes.into() }),
+            Ok(bytes) => self.encoded(codec.tag(), bytes),
             Err(error) => {
                 observe::no_result(&self.wanted.key, &error);
                 Err(NoResult::NotSerialisable)
             }
         }
+    }
+
+    /// A result that is written already; one that is too large is `Err`, noted.
+    pub(crate) fn encoded(&self, codec: CodecTag, bytes: Vec<u8>) -> Result<Encoded, NoResult> {
+        if bytes.len() > self.core.settings.max_result_bytes {
+            observe::no_result(&self.wanted.key, &format_args!("{} bytes are too many", bytes.len()));
+            return Err(NoResult::TooLarge);
+        }
+        Ok(Encoded { codec, bytes: bytes.into() })
     }
 
     /// Starts to settle a call whose body has returned and was dropped.

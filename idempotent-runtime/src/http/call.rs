@@ -18,7 +18,7 @@ use super::stored::StoredResponse;
 use crate::error::Error;
 use crate::guard::Guard;
 use crate::policy::OnCrash;
-use crate::reply::{ErrorOps, ValueOps, in_part};
+use crate::reply::{ErrorOps, Plain, ValueOps, in_part};
 use crate::run::Call;
 
 /// What a run of the service, or a record, comes to.
@@ -64,7 +64,8 @@ impl<B, E> From<Error> for Unserved<B, E> {
 /// A call of the guard whose result is a response.
 pub(super) fn guarded<B, E>(guard: Result<Guard, Error>) -> Call<Reply<B, E>> {
     let values: ValueOps<Reply<B, E>> = in_part(recorded, replay);
-    Call::new(guard, values.with_ttl(ttl), ErrorOps::held(|error| Err(error.into()), text, is_held))
+    let plain = Plain { tag: StoredResponse::TAG, write, read };
+    Call::new(guard, values.with_ttl(ttl).with_plain(plain), ErrorOps::held(|error| Err(error.into()), text, is_held))
 }
 
 /// Runs the service, and takes of its response what is to be recorded. A response of unknown length, or a long one, is
@@ -139,11 +140,24 @@ fn room(settings: &Settings, parts: &Parts, body: &impl http_body::Body) -> Opti
     held
 }
 
-fn recorded<B, E>(reply: &Reply<B, E>) -> Option<&dyn Serialize> {
+fn stored<B, E>(reply: &Reply<B, E>) -> Option<&StoredResponse> {
     match reply {
         Ok(Served { origin: Origin::Service(Some(stored), _), .. }) => Some(stored),
         _ => None,
     }
+}
+
+fn recorded<B, E>(reply: &Reply<B, E>) -> Option<&dyn Serialize> {
+    stored(reply).map(|stored| stored as &dyn Serialize)
+}
+
+fn write<B, E>(reply: &Reply<B, E>) -> Option<Vec<u8>> {
+    stored(reply).and_then(StoredResponse::to_bytes)
+}
+
+fn read<B, E>(bytes: &[u8]) -> Result<Reply<B, E>, Box<dyn std::error::Error + Send + Sync>> {
+    let stored = StoredResponse::from_bytes(bytes)?;
+    Ok(Ok(Served { response: stored.into_response(), origin: Origin::Record }))
 }
 
 fn replay<B, E>(from: &mut dyn Deserializer<'_>) -> Result<Reply<B, E>, erased_serde::Error> {

@@ -44,6 +44,10 @@ fn read(rules: &KeyRules, value: &HeaderValue) -> Result<String, KeyError> {
 ///
 /// Where it does not hold.
 pub fn record(data: &[u8]) {
+    if let Ok(stored) = StoredResponse::from_bytes(data) {
+        let written = stored.to_bytes().expect("it can be written");
+        assert_eq!(StoredResponse::from_bytes(&written).expect("what was written can be read"), stored);
+    }
     let Ok(stored) = serde_json::from_slice::<StoredResponse>(data) else { return };
     let written = serde_json::to_vec(&stored).expect("it can be written");
     let read: StoredResponse = serde_json::from_slice(&written).expect("what was written can be read");

@@ -1,10 +1,12 @@
 //! The side of a reply that is a value: whether it is recorded, and what duplicates get.
 
+use std::error::Error as StdError;
 use std::time::Duration;
 
 use erased_serde::{Deserializer, Serialize};
 
 use super::{Recorded, Reply, Skippable, Stored};
+use crate::record::CodecTag;
 
 /// What the guard may do with the value of a reply. Without bounds: [`value`], [`skipped`] and [`unrecorded`] have
 /// checked them.
@@ -13,13 +15,40 @@ pub struct ValueOps<R> {
     recorded: Option<Recorded<R>>,
     skip: Option<fn() -> R>,
     ttl: Option<fn(&R) -> Option<Duration>>,
+    plain: Option<Plain<R>>,
 }
+
+/// A value that writes and reads its own bytes, where the runtime has no codec but the built-in one.
+pub(crate) struct Plain<R> {
+    pub(crate) tag: CodecTag,
+    pub(crate) write: fn(&R) -> Option<Vec<u8>>,
+    pub(crate) read: fn(&[u8]) -> Result<R, Box<dyn StdError + Send + Sync>>,
+}
+
+impl<R> Clone for Plain<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Plain<R> {}
 
 impl<R> ValueOps<R> {
     /// Each value may say for how long it is kept.
     #[cfg(feature = "http")]
     pub(crate) fn with_ttl(self, ttl: fn(&R) -> Option<Duration>) -> Self {
         Self { ttl: Some(ttl), ..self }
+    }
+
+    /// Where the runtime's codec is the built-in one, values write their own bytes.
+    #[cfg(feature = "http")]
+    pub(crate) fn with_plain(self, plain: Plain<R>) -> Self {
+        Self { plain: Some(plain), ..self }
+    }
+
+    /// How values write their own bytes, if they do.
+    pub(crate) fn plain(&self) -> Option<Plain<R>> {
+        self.plain
     }
 
     /// For how long this reply is kept, where it says so itself.
@@ -73,6 +102,7 @@ where
         }),
         skip: None,
         ttl: None,
+        plain: None,
     }
 }
 
@@ -82,7 +112,7 @@ pub(crate) fn in_part<R: Reply>(
     encode: fn(&R) -> Option<&dyn Serialize>,
     decode: fn(&mut dyn Deserializer<'_>) -> Result<R, erased_serde::Error>,
 ) -> ValueOps<R> {
-    ValueOps { is_ok: is_ok::<R>, recorded: Some(Recorded { encode, decode }), skip: None, ttl: None }
+    ValueOps { is_ok: is_ok::<R>, recorded: Some(Recorded { encode, decode }), skip: None, ttl: None, plain: None }
 }
 
 /// `on_duplicate = skip`: the value is not recorded, duplicates get the default.
@@ -91,13 +121,19 @@ pub fn skipped<R: Reply>() -> ValueOps<R>
 where
     R::Value: Skippable,
 {
-    ValueOps { is_ok: is_ok::<R>, recorded: None, skip: Some(|| R::from_value(R::Value::default())), ttl: None }
+    ValueOps {
+        is_ok: is_ok::<R>,
+        recorded: None,
+        skip: Some(|| R::from_value(R::Value::default())),
+        ttl: None,
+        plain: None,
+    }
 }
 
 /// `on_duplicate = reject`: the value is not recorded, duplicates get an error.
 #[must_use]
 pub fn unrecorded<R: Reply>() -> ValueOps<R> {
-    ValueOps { is_ok: is_ok::<R>, recorded: None, skip: None, ttl: None }
+    ValueOps { is_ok: is_ok::<R>, recorded: None, skip: None, ttl: None, plain: None }
 }
 
 fn is_ok<R: Reply>(reply: &R) -> bool {

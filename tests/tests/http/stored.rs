@@ -20,7 +20,7 @@ use idempotent_runtime::admin::State;
 use idempotent_runtime::http::{Keep, ServerErrors};
 use idempotent_runtime::store::Retention;
 use idempotent_runtime::testing::{FaultyStore, Gate, Operation};
-use idempotent_runtime::{Idempotency, MemoryStore, NoResult, Recorded};
+use idempotent_runtime::{Codec, CodecTag, Idempotency, MemoryStore, NoResult, Recorded, ResultRef, ResultSlot};
 use tower::ServiceExt as _;
 use tower_http::compression::CompressionLayer;
 
@@ -329,4 +329,39 @@ async fn point_30_trailers_events_and_upgrades_are_not_given_again() {
         let retry = Ask::pay("k").to(&router).await;
         assert_eq!((retry.status, &*retry.problem(), runs.count()), (410, "response-not-stored", 1), "{what}");
     }
+}
+
+/// JSON with every byte inverted: stands for a cipher.
+#[derive(Debug)]
+struct Inverted;
+
+impl Codec for Inverted {
+    fn tag(&self) -> CodecTag {
+        const { CodecTag::new("inverted") }
+    }
+
+    fn encode(&self, result: ResultRef<'_>) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(serde_json::to_vec(&result)?.into_iter().map(|byte| !byte).collect())
+    }
+
+    fn decode(&self, bytes: &[u8], slot: ResultSlot<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let bytes: Vec<u8> = bytes.iter().map(|byte| !byte).collect();
+        Ok(slot.fill(&mut serde_json::Deserializer::from_slice(&bytes))?)
+    }
+}
+
+#[tokio::test]
+async fn a_codec_that_encrypts_covers_responses_too() {
+    let idempotency = Idempotency::builder().codec(Inverted).build(MemoryStore::new()).unwrap();
+    let (runs, layer) = (Runs::default(), scoped(&idempotency).build().unwrap());
+    let router = answering(&runs, |_| "confidential").layer(layer.clone());
+    for replayed in [false, true] {
+        let answer = Ask::pay("k").to(&router).await;
+        assert_eq!((answer.body.as_str(), answer.is_replay()), ("confidential", replayed));
+    }
+    let State::Completed(Recorded::Value(encoded)) = record(&idempotency, &layer, "k").await.unwrap().state else {
+        panic!("no value")
+    };
+    assert_eq!(encoded.codec.as_str(), "inverted");
+    assert!(!encoded.bytes.windows(12).any(|bytes| bytes == b"confidential"));
 }
