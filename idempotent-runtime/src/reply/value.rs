@@ -18,11 +18,14 @@ pub struct ValueOps<R> {
     plain: Option<Plain<R>>,
 }
 
+/// Reads a value back from its own bytes.
+type ReadPlain<R> = fn(&[u8]) -> Result<R, Box<dyn StdError + Send + Sync>>;
+
 /// A value that writes and reads its own bytes, where the runtime has no codec but the built-in one.
 pub(crate) struct Plain<R> {
     pub(crate) tag: CodecTag,
     pub(crate) write: fn(&R) -> Option<Vec<u8>>,
-    pub(crate) read: fn(&[u8]) -> Result<R, Box<dyn StdError + Send + Sync>>,
+    pub(crate) read: ReadPlain<R>,
 }
 
 impl<R> Clone for Plain<R> {
