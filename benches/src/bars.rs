@@ -36,6 +36,11 @@ pub(crate) fn bars(figures: &Figures) -> Vec<Bar> {
             bar(format!("{name}, {in_flight} in flight: guarded over by hand"), *ratio, Bound::AtLeast(least));
         }
     }
+    for (name, ratio, least) in [("first calls", figures.http_first_call, 0.7), ("replays", figures.http_replay, 0.8)] {
+        if let Some(ratio) = ratio {
+            bar(format!("HTTP, {name}: behind the layer over bare"), ratio, Bound::AtLeast(least));
+        }
+    }
     if let (Some(record), Some(plain)) = (figures.record_bytes, figures.plain_set_bytes) {
         bar("bytes of a record over those of the bare result".into(), record / plain, Bound::AtMost(1.6));
     }

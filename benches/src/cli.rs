@@ -5,7 +5,7 @@ use std::io::Write as _;
 use clap::{Parser, ValueEnum};
 
 use crate::figures::Figures;
-use crate::{compile, future_size, memory, redis, table};
+use crate::{compile, future_size, http, memory, redis, table};
 
 /// Measures what a guarded call costs. Without a name it measures everything.
 #[derive(Debug, Parser)]
@@ -34,6 +34,8 @@ enum What {
     Redis,
     /// First calls on the memory store.
     Memory,
+    /// Requests behind the layer for `Idempotency-Key` on the memory store, against those without.
+    Http,
     /// The size of a record in Redis, and of a future.
     Sizes,
 }
@@ -53,6 +55,9 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<()> {
     }
     if wanted(What::Memory) {
         memory::measure(&mut figures, cli.quick)?;
+    }
+    if wanted(What::Http) {
+        http::measure(&mut figures, cli.quick)?;
     }
     if wanted(What::Redis) {
         redis::speed(&mut figures, cli.quick)?;

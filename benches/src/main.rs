@@ -5,6 +5,7 @@ mod cli;
 mod compile;
 mod figures;
 mod future_size;
+mod http;
 mod memory;
 mod redis;
 mod spread;

@@ -22,6 +22,13 @@ fn write(text: &mut String, figures: &Figures) -> std::fmt::Result {
         speeds(text, "first call", &figures.calls_per_second.first_call, figures.first_call.as_ref())?;
         speeds(text, "duplicate", &figures.calls_per_second.duplicate, figures.duplicate.as_ref())?;
     }
+    if !figures.calls_per_second.http.is_empty() {
+        writeln!(text, "HTTP with bodies of 1 KiB on the memory store; requests a second, median (least to most)")?;
+        for (name, rate) in &figures.calls_per_second.http {
+            writeln!(text, "  {name:<20} {:>8.0} ({:.0} to {:.0})", rate.median, rate.least, rate.most)?;
+        }
+        writeln!(text)?;
+    }
     if let Some(nanoseconds) = figures.memory_call_ns {
         let instructions = match figures.memory_call_instructions {
             Some(instructions) => format!("{instructions} instructions"),

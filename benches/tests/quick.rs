@@ -25,7 +25,15 @@ fn a_quick_run_gives_every_figure() {
             assert!(figures["spreads"][by_in_flight][in_flight].is_array(), "{by_in_flight} {in_flight}");
         }
     }
-    for name in ["memory_call_ns", "memory_call_allocations", "record_bytes", "plain_set_bytes", "future_bytes"] {
+    for name in [
+        "http_first_call",
+        "http_replay",
+        "memory_call_ns",
+        "memory_call_allocations",
+        "record_bytes",
+        "plain_set_bytes",
+        "future_bytes",
+    ] {
         assert!(figures[name].as_f64().is_some_and(|figure| figure > 0.0), "{name}: {}", figures[name]);
     }
     // Instructions need a tool that is not everywhere.

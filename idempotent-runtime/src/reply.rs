@@ -13,6 +13,8 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use self::errors::{ErrorOps, Judgement};
 pub use self::errors::{Errors, judge, map_err, recorded};
+#[cfg(feature = "http")]
+pub(crate) use self::value::{Plain, in_part};
 pub use self::value::{ValueOps, skipped, unrecorded, value};
 use crate::Error;
 

@@ -2,6 +2,7 @@
 
 mod bench;
 mod command;
+mod fuzz;
 mod loom;
 mod model;
 mod setup;
@@ -33,6 +34,14 @@ enum Task {
         #[arg(last = true)]
         runner_arguments: Vec<String>,
     },
+    /// Fuzz what reads bytes of other people; needs cargo-fuzz and a C++ compiler.
+    Fuzz {
+        /// `header`, `record` or `key`; all of them where none is named.
+        targets: Vec<String>,
+        /// For how long each.
+        #[arg(long, default_value_t = 600)]
+        seconds: u32,
+    },
     /// Build for release and run the benchmarks.
     Bench {
         /// Handed to the benchmarks: `--json`, or the name of one.
@@ -54,6 +63,7 @@ fn main() -> ExitCode {
         Task::Setup { check: true } => setup::check(),
         Task::Setup { check: false } => setup::run(),
         Task::Test { runner_arguments } => test::run(&runner_arguments),
+        Task::Fuzz { targets, seconds } => fuzz::run(&targets, seconds),
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Model { arguments } => model::run(&arguments),
         Task::Loom => loom::run(),

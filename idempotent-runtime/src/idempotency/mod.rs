@@ -5,6 +5,8 @@ mod builder;
 mod call;
 mod checked;
 mod connect;
+#[cfg(feature = "http")]
+mod detached;
 mod replies;
 
 use std::fmt;
@@ -16,6 +18,8 @@ pub use ambient::{Ambient, Via, installed};
 pub use builder::Builder;
 pub use call::CallBuilder;
 pub use checked::{Existing, Question, Unasked, Verify};
+#[cfg(feature = "http")]
+pub(crate) use detached::Outliving;
 pub use replies::Replies;
 
 use crate::clock::Clock;

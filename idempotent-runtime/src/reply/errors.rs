@@ -148,6 +148,8 @@ enum Settled<R> {
     Released,
     Recorded(Recorded<R>),
     Judged(fn(&R) -> OnError),
+    #[cfg(feature = "http")]
+    Held(fn(&R) -> bool),
 }
 
 /// What is to be done about one error of a handler.
@@ -158,9 +160,18 @@ pub(crate) enum Judgement<'a> {
     Record(&'a dyn Serialize),
     /// The failure is final; with its summary.
     Reject(String),
+    /// Nobody can know what the run did: the claim is held.
+    #[cfg(feature = "http")]
+    Hold,
 }
 
 impl<R> ErrorOps<R> {
+    /// Errors that are released, but for those that `held` picks out: after these nobody can know what the run did.
+    #[cfg(feature = "http")]
+    pub(crate) fn held(from: fn(Error) -> R, text: fn(&R) -> String, held: fn(&R) -> bool) -> Self {
+        Self { from, text: Some(text), settled: Settled::Held(held) }
+    }
+
     /// What is to be done about the error in `reply`.
     pub(crate) fn judge<'a>(&self, reply: &'a R) -> Judgement<'a> {
         match &self.settled {
@@ -173,6 +184,10 @@ impl<R> ErrorOps<R> {
                 OnError::Release => Judgement::Release,
                 OnError::Reject(summary) => Judgement::Reject(summary),
             },
+            #[cfg(feature = "http")]
+            Settled::Held(held) if held(reply) => Judgement::Hold,
+            #[cfg(feature = "http")]
+            Settled::Held(_) => Judgement::Release,
         }
     }
 
@@ -190,6 +205,8 @@ impl<R> ErrorOps<R> {
         match &self.settled {
             Settled::Recorded(recorded) => Some((recorded.decode)(from)),
             Settled::Released | Settled::Judged(_) => None,
+            #[cfg(feature = "http")]
+            Settled::Held(_) => None,
         }
     }
 

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind};
 use crate::guard::{Before, Ending, Guard};
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::policy::OnDuplicate;
-use crate::record::{Completed, Encoded, NoResult, Recorded};
+use crate::record::{CodecTag, Completed, Encoded, NoResult, Recorded};
 use crate::reply::Judgement;
 
 /// Drives the call to its reply, which the handler keeps. The guard is taken away when the call has ended.
@@ -56,6 +56,9 @@ pub(super) fn drive(
                 }
             }
         }
+        if let Some(ttl) = handler.ttl() {
+            guard.keep_for(ttl);
+        }
         guard.returned(handler.replied() == Some(Side::Value));
         handler.drop_body();
         let ending = ending(guard, handler);
@@ -78,6 +81,11 @@ fn refuse_early(handler: &mut dyn Handled, error: Error) {
 /// How a reply is to be settled.
 fn ending(guard: &Guard, handler: &dyn Handled) -> Ending {
     if handler.replied() == Some(Side::Value) {
+        // A codec of the application's may encrypt: it is not passed by.
+        let built_in = guard.core().codec().tag() == CodecTag::JSON;
+        if let Some((tag, bytes)) = if built_in { handler.plain() } else { None } {
+            return Ending::Value(guard.encoded(tag, bytes).map_or_else(Recorded::Nothing, Recorded::Value));
+        }
         return Ending::Value(match handler.value() {
             Some(value) => guard.encode(value).map_or_else(Recorded::Nothing, Recorded::Value),
             None => Recorded::Nothing(NoResult::NotWanted),
@@ -87,6 +95,8 @@ fn ending(guard: &Guard, handler: &dyn Handled) -> Ending {
         Judgement::Release => Ending::Failure(last_error(guard, handler)),
         Judgement::Record(error) => Ending::Final(guard.encode(error).map_or_else(Recorded::Nothing, Recorded::Error)),
         Judgement::Reject(summary) => Ending::Final(Recorded::Rejected(summary.into())),
+        #[cfg(feature = "http")]
+        Judgement::Hold => Ending::GivenUp,
     }
 }
 
@@ -126,7 +136,10 @@ fn reply_from(guard: &Guard, recorded: &Recorded, handler: &mut dyn Handled) -> 
         OnDuplicate::Skip | OnDuplicate::Replay => {}
     }
     match recorded {
-        Recorded::Value(encoded) => read(guard, encoded, Side::Value, handler),
+        Recorded::Value(encoded) => match handler.read_plain(encoded.codec, &encoded.bytes) {
+            Some(read) => read.map_err(|cause| Error::new(ErrorKind::Unreadable).because(cause)),
+            None => read(guard, encoded, Side::Value, handler),
+        },
         Recorded::Nothing(why) => Err(Error::new(ErrorKind::ResultUnavailable).detail(match why {
             NoResult::NotWanted => "the handler did not record results then",
             NoResult::TooLarge => "it was too large",

@@ -1,12 +1,15 @@
 //! What can be done with a handler, whatever its types.
 
+use std::error::Error as StdError;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use erased_serde::{Deserializer, Serialize};
 
 use crate::error::Error;
+use crate::record::CodecTag;
 use crate::reply::{ErrorOps, Judgement, ValueOps};
 
 /// A body in its place, which it leaves before its claim ends.
@@ -45,6 +48,10 @@ pub(super) trait Handled {
     fn replied(&self) -> Option<Side>;
     /// The value in the reply, where it is to be recorded.
     fn value(&self) -> Option<&dyn Serialize>;
+    /// The bytes that the value in the reply writes itself, where it does, and the name of that form.
+    fn plain(&self) -> Option<(CodecTag, Vec<u8>)>;
+    /// For how long the reply is kept, where it says so itself.
+    fn ttl(&self) -> Option<Duration>;
     /// What is to be done about the error in the reply.
     fn judgement(&self) -> Judgement<'_>;
     /// What people are shown of the error in the reply; nothing where it cannot be shown.
@@ -52,6 +59,8 @@ pub(super) trait Handled {
 
     /// Replies with a side that was recorded. `None` where this handler records no such side.
     fn read(&mut self, side: Side, from: &mut dyn Deserializer<'_>) -> Option<Result<(), erased_serde::Error>>;
+    /// Replies with a value that wrote its own bytes. `None` where this handler's values do not.
+    fn read_plain(&mut self, codec: CodecTag, bytes: &[u8]) -> Option<Result<(), Box<dyn StdError + Send + Sync>>>;
     /// Replies with the default value. `None` unless the handler has one for duplicates.
     fn skip(&mut self) -> Option<()>;
     /// Replies with an error of the runtime.
@@ -98,6 +107,20 @@ impl<R> Handled for Typed<'_, R> {
         }
     }
 
+    fn plain(&self) -> Option<(CodecTag, Vec<u8>)> {
+        match (&*self.reply, self.value.plain()) {
+            (Some(reply), Some(plain)) => Some((plain.tag, (plain.write)(reply)?)),
+            _ => None,
+        }
+    }
+
+    fn ttl(&self) -> Option<Duration> {
+        match &*self.reply {
+            Some(reply) => self.value.ttl(reply),
+            None => None,
+        }
+    }
+
     fn judgement(&self) -> Judgement<'_> {
         match &*self.reply {
             Some(reply) => self.error.judge(reply),
@@ -123,6 +146,19 @@ impl<R> Handled for Typed<'_, R> {
                 Some(Ok(()))
             }
             Err(error) => Some(Err(error)),
+        }
+    }
+
+    fn read_plain(&mut self, codec: CodecTag, bytes: &[u8]) -> Option<Result<(), Box<dyn StdError + Send + Sync>>> {
+        match self.value.plain() {
+            Some(plain) if plain.tag == codec => match (plain.read)(bytes) {
+                Ok(reply) => {
+                    *self.reply = Some(reply);
+                    Some(Ok(()))
+                }
+                Err(error) => Some(Err(error)),
+            },
+            _ => None,
         }
     }
 
