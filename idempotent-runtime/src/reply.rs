@@ -8,13 +8,14 @@
 mod errors;
 mod value;
 
-use erased_serde::{Deserializer, Serialize};
+use erased_serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub(crate) use self::errors::{ErrorOps, Judgement};
 pub use self::errors::{Errors, judge, map_err, recorded};
 pub use self::value::{ValueOps, skipped, unrecorded, value};
 use crate::Error;
+use crate::read::Reader;
 
 /// A return type of two sides: a value or an error. Every `Result<T, E>` is one, under whatever alias.
 #[diagnostic::on_unimplemented(
@@ -101,7 +102,7 @@ impl<E: From<Error>> CarriesError for E {}
 /// One side of a reply, written to a record and read back.
 pub(crate) struct Recorded<R> {
     pub(super) encode: for<'a> fn(&'a R) -> Option<&'a dyn Serialize>,
-    pub(super) decode: fn(&mut dyn Deserializer<'_>) -> Result<R, erased_serde::Error>,
+    pub(super) decode: fn(Reader<'_, '_>) -> Result<R, erased_serde::Error>,
 }
 
 impl<R> Clone for Recorded<R> {

@@ -1,8 +1,10 @@
 //! The side of a reply that is a value: whether it is recorded, and what duplicates get.
 
-use erased_serde::{Deserializer, Serialize};
+use erased_serde::Serialize;
+use serde::Deserialize as _;
 
 use super::{Recorded, Reply, Skippable, Stored};
+use crate::read::Reader;
 
 /// What the guard may do with the value of a reply. Without bounds: [`value`], [`skipped`] and [`unrecorded`] have
 /// checked them.
@@ -30,7 +32,7 @@ impl<R> ValueOps<R> {
 
     /// `Ok(value)` from a recorded value: `None` for a handler whose values are not recorded.
     #[expect(clippy::manual_map, reason = "a closure would be compiled for every type once more")]
-    pub fn decode(&self, from: &mut dyn Deserializer<'_>) -> Option<Result<R, erased_serde::Error>> {
+    pub(crate) fn decode(&self, from: Reader<'_, '_>) -> Option<Result<R, erased_serde::Error>> {
         match &self.recorded {
             Some(recorded) => Some((recorded.decode)(from)),
             None => None,
@@ -97,11 +99,11 @@ where
     }
 }
 
-fn decode<R: Reply>(from: &mut dyn Deserializer<'_>) -> Result<R, erased_serde::Error>
+fn decode<R: Reply>(from: Reader<'_, '_>) -> Result<R, erased_serde::Error>
 where
     R::Value: Stored,
 {
-    match erased_serde::deserialize(from) {
+    match R::Value::deserialize(from) {
         Ok(value) => Ok(R::from_value(value)),
         Err(unreadable) => Err(unreadable),
     }

@@ -4,9 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use erased_serde::{Deserializer, Serialize};
+use erased_serde::Serialize;
 
 use crate::error::Error;
+use crate::read::Reader;
 use crate::reply::{ErrorOps, Judgement, ValueOps};
 
 /// A body in its place, which it leaves before its claim ends.
@@ -51,7 +52,7 @@ pub(super) trait Handled {
     fn text(&self) -> Option<String>;
 
     /// Replies with a side that was recorded. `None` where this handler records no such side.
-    fn read(&mut self, side: Side, from: &mut dyn Deserializer<'_>) -> Option<Result<(), erased_serde::Error>>;
+    fn read(&mut self, side: Side, from: Reader<'_, '_>) -> Option<Result<(), erased_serde::Error>>;
     /// Replies with the default value. `None` unless the handler has one for duplicates.
     fn skip(&mut self) -> Option<()>;
     /// Replies with an error of the runtime.
@@ -112,7 +113,7 @@ impl<R> Handled for Typed<'_, R> {
         }
     }
 
-    fn read(&mut self, side: Side, from: &mut dyn Deserializer<'_>) -> Option<Result<(), erased_serde::Error>> {
+    fn read(&mut self, side: Side, from: Reader<'_, '_>) -> Option<Result<(), erased_serde::Error>> {
         let reply = match side {
             Side::Value => self.value.decode(from),
             Side::Error => self.error.decode(from),
