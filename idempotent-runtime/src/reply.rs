@@ -59,7 +59,7 @@ impl<T, E> Reply for Result<T, E> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be recorded, so a duplicate cannot be given it",
     label = "cannot be recorded",
-    note = "derive `serde::Serialize` and `serde::Deserialize` for it, or choose `on_duplicate = skip` or `on_duplicate = reject`"
+    note = "derive `serde::Serialize` and `serde::Deserialize` for it (bound a type parameter by `Serialize + DeserializeOwned`), or choose `on_duplicate = skip` or `on_duplicate = reject`"
 )]
 pub trait Stored: serde::Serialize + DeserializeOwned {}
 
@@ -70,7 +70,7 @@ impl<T: serde::Serialize + DeserializeOwned> Stored for T {}
 #[diagnostic::on_unimplemented(
     message = "`on_error = record` gives duplicates the error, and `{Self}` cannot be recorded",
     label = "cannot be recorded",
-    note = "derive `serde::Serialize` and `serde::Deserialize` for it, or choose `on_error = release`, or name a function that judges: `on_error = my_function`"
+    note = "derive `serde::Serialize` and `serde::Deserialize` for it (bound a type parameter by `Serialize + DeserializeOwned`), or choose `on_error = release`, or name a function that judges: `on_error = my_function`"
 )]
 pub trait StoredError: serde::Serialize + DeserializeOwned {}
 
