@@ -11,9 +11,10 @@ mod access;
 mod source;
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use erased_serde::Error;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, Unexpected, Visitor};
 
 use self::access::{Elements, Entries, Variant};
 use self::source::{Once, Source};
@@ -96,6 +97,37 @@ enum Input<'a, 'de> {
     Enum(Variant<'a, 'de>),
 }
 
+impl Input<'_, '_> {
+    fn unexpected(&self) -> Unexpected<'_> {
+        match self {
+            Self::Bool(found) => Unexpected::Bool(*found),
+            Self::I8(found) => Unexpected::Signed((*found).into()),
+            Self::I16(found) => Unexpected::Signed((*found).into()),
+            Self::I32(found) => Unexpected::Signed((*found).into()),
+            Self::I64(found) => Unexpected::Signed(*found),
+            Self::I128(_) => Unexpected::Other("integer `i128`"),
+            Self::U8(found) => Unexpected::Unsigned((*found).into()),
+            Self::U16(found) => Unexpected::Unsigned((*found).into()),
+            Self::U32(found) => Unexpected::Unsigned((*found).into()),
+            Self::U64(found) => Unexpected::Unsigned(*found),
+            Self::U128(_) => Unexpected::Other("integer `u128`"),
+            Self::F32(found) => Unexpected::Float((*found).into()),
+            Self::F64(found) => Unexpected::Float(*found),
+            Self::Char(found) => Unexpected::Char(*found),
+            Self::Str(found) | Self::BorrowedStr(found) => Unexpected::Str(found),
+            Self::String(found) => Unexpected::Str(found),
+            Self::Bytes(found) | Self::BorrowedBytes(found) => Unexpected::Bytes(found),
+            Self::ByteBuf(found) => Unexpected::Bytes(found),
+            Self::None | Self::Some(_) => Unexpected::Option,
+            Self::Unit => Unexpected::Unit,
+            Self::NewtypeStruct(_) => Unexpected::NewtypeStruct,
+            Self::Seq(_) => Unexpected::Seq,
+            Self::Map(_) => Unexpected::Map,
+            Self::Enum(_) => Unexpected::Enum,
+        }
+    }
+}
+
 /// A visitor without its types. It keeps what it makes of the input.
 trait Visit<'de> {
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
@@ -111,14 +143,15 @@ trait Seed<'de> {
 // `Result`, each of which would be compiled once more.
 
 /// A visitor, and then its value.
-struct Visiting<'de, V: Visitor<'de>> {
+struct Visiting<'de, V: Visitor<'de>, A = Everything> {
     visitor: Option<V>,
     value: Option<V::Value>,
+    accepts: PhantomData<A>,
 }
 
-impl<'de, V: Visitor<'de>> Visiting<'de, V> {
+impl<'de, V: Visitor<'de>, A> Visiting<'de, V, A> {
     fn new(visitor: V) -> Self {
-        Self { visitor: Some(visitor), value: None }
+        Self { visitor: Some(visitor), value: None, accepts: PhantomData }
     }
 
     fn finish(self, read: Result<(), Error>) -> Result<V::Value, Error> {
@@ -130,7 +163,7 @@ impl<'de, V: Visitor<'de>> Visiting<'de, V> {
     }
 }
 
-impl<'de, V: Visitor<'de>> Visit<'de> for Visiting<'de, V> {
+impl<'de, V: Visitor<'de>, A: Accepts> Visit<'de> for Visiting<'de, V, A> {
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.visitor {
             Some(visitor) => visitor.expecting(f),
@@ -140,7 +173,33 @@ impl<'de, V: Visitor<'de>> Visit<'de> for Visiting<'de, V> {
 
     fn visit(&mut self, input: Input<'_, 'de>) -> Result<(), Error> {
         let Some(visitor) = self.visitor.take() else { return Err(read_twice()) };
-        let value = match input {
+        match A::give(visitor, input) {
+            Ok(value) => {
+                self.value = Some(value);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Which inputs a visitor is compiled for.
+trait Accepts {
+    fn give<'de, V: Visitor<'de>>(visitor: V, input: Input<'_, 'de>) -> Result<V::Value, Error>;
+}
+
+/// All of them.
+enum Everything {}
+
+/// What there is for a struct: its fields, by name or in order.
+enum Fields {}
+
+/// What there is for an identifier: a text, bytes or an index. (With `#[serde(flatten)]` also whatever else is a key.)
+enum Names {}
+
+impl Accepts for Everything {
+    fn give<'de, V: Visitor<'de>>(visitor: V, input: Input<'_, 'de>) -> Result<V::Value, Error> {
+        match input {
             Input::Bool(found) => visitor.visit_bool(found),
             Input::I8(found) => visitor.visit_i8(found),
             Input::I16(found) => visitor.visit_i16(found),
@@ -168,13 +227,40 @@ impl<'de, V: Visitor<'de>> Visit<'de> for Visiting<'de, V> {
             Input::Seq(found) => visitor.visit_seq(found),
             Input::Map(found) => visitor.visit_map(found),
             Input::Enum(found) => visitor.visit_enum(found),
-        };
-        match value {
-            Ok(value) => {
-                self.value = Some(value);
-                Ok(())
-            }
-            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Accepts for Fields {
+    fn give<'de, V: Visitor<'de>>(visitor: V, input: Input<'_, 'de>) -> Result<V::Value, Error> {
+        match input {
+            Input::Map(found) => visitor.visit_map(found),
+            Input::Seq(found) => visitor.visit_seq(found),
+            other => Err(Error::invalid_type(other.unexpected(), &visitor)),
+        }
+    }
+}
+
+impl Accepts for Names {
+    fn give<'de, V: Visitor<'de>>(visitor: V, input: Input<'_, 'de>) -> Result<V::Value, Error> {
+        match input {
+            Input::Str(found) => visitor.visit_str(found),
+            Input::BorrowedStr(found) => visitor.visit_borrowed_str(found),
+            Input::String(found) => visitor.visit_string(found),
+            Input::Bytes(found) => visitor.visit_bytes(found),
+            Input::BorrowedBytes(found) => visitor.visit_borrowed_bytes(found),
+            Input::ByteBuf(found) => visitor.visit_byte_buf(found),
+            Input::Bool(found) => visitor.visit_bool(found),
+            Input::Char(found) => visitor.visit_char(found),
+            Input::I8(found) => visitor.visit_i8(found),
+            Input::I16(found) => visitor.visit_i16(found),
+            Input::I32(found) => visitor.visit_i32(found),
+            Input::I64(found) => visitor.visit_i64(found),
+            Input::U8(found) => visitor.visit_u8(found),
+            Input::U16(found) => visitor.visit_u16(found),
+            Input::U32(found) => visitor.visit_u32(found),
+            Input::U64(found) => visitor.visit_u64(found),
+            other => Err(Error::invalid_type(other.unexpected(), &visitor)),
         }
     }
 }
@@ -213,9 +299,9 @@ impl<'de, T: DeserializeSeed<'de>> Seed<'de> for Planted<'de, T> {
 }
 
 macro_rules! read_as {
-    ($($method:ident($($argument:ident: $type:ty),*) $shape:expr;)*) => { $(
+    ($($method:ident($($argument:ident: $type:ty),*) $shape:expr, $accepts:ty;)*) => { $(
         fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value, Error> {
-            let mut visiting = Visiting::new(visitor);
+            let mut visiting = Visiting::<V, $accepts>::new(visitor);
             let read = self.0.read($shape, &mut visiting);
             visiting.finish(read)
         }
@@ -226,37 +312,37 @@ impl<'de> Deserializer<'de> for Reader<'_, 'de> {
     type Error = Error;
 
     read_as! {
-        deserialize_any() Shape::Any;
-        deserialize_bool() Shape::Bool;
-        deserialize_i8() Shape::I8;
-        deserialize_i16() Shape::I16;
-        deserialize_i32() Shape::I32;
-        deserialize_i64() Shape::I64;
-        deserialize_i128() Shape::I128;
-        deserialize_u8() Shape::U8;
-        deserialize_u16() Shape::U16;
-        deserialize_u32() Shape::U32;
-        deserialize_u64() Shape::U64;
-        deserialize_u128() Shape::U128;
-        deserialize_f32() Shape::F32;
-        deserialize_f64() Shape::F64;
-        deserialize_char() Shape::Char;
-        deserialize_str() Shape::Str;
-        deserialize_string() Shape::String;
-        deserialize_bytes() Shape::Bytes;
-        deserialize_byte_buf() Shape::ByteBuf;
-        deserialize_option() Shape::Option;
-        deserialize_unit() Shape::Unit;
-        deserialize_unit_struct(name: &'static str) Shape::UnitStruct(name);
-        deserialize_newtype_struct(name: &'static str) Shape::NewtypeStruct(name);
-        deserialize_seq() Shape::Seq;
-        deserialize_tuple(len: usize) Shape::Tuple(len);
-        deserialize_tuple_struct(name: &'static str, len: usize) Shape::TupleStruct(name, len);
-        deserialize_map() Shape::Map;
-        deserialize_struct(name: &'static str, fields: &'static [&'static str]) Shape::Struct(name, fields);
-        deserialize_enum(name: &'static str, variants: &'static [&'static str]) Shape::Enum(name, variants);
-        deserialize_identifier() Shape::Identifier;
-        deserialize_ignored_any() Shape::IgnoredAny;
+        deserialize_any() Shape::Any, Everything;
+        deserialize_bool() Shape::Bool, Everything;
+        deserialize_i8() Shape::I8, Everything;
+        deserialize_i16() Shape::I16, Everything;
+        deserialize_i32() Shape::I32, Everything;
+        deserialize_i64() Shape::I64, Everything;
+        deserialize_i128() Shape::I128, Everything;
+        deserialize_u8() Shape::U8, Everything;
+        deserialize_u16() Shape::U16, Everything;
+        deserialize_u32() Shape::U32, Everything;
+        deserialize_u64() Shape::U64, Everything;
+        deserialize_u128() Shape::U128, Everything;
+        deserialize_f32() Shape::F32, Everything;
+        deserialize_f64() Shape::F64, Everything;
+        deserialize_char() Shape::Char, Everything;
+        deserialize_str() Shape::Str, Everything;
+        deserialize_string() Shape::String, Everything;
+        deserialize_bytes() Shape::Bytes, Everything;
+        deserialize_byte_buf() Shape::ByteBuf, Everything;
+        deserialize_option() Shape::Option, Everything;
+        deserialize_unit() Shape::Unit, Everything;
+        deserialize_unit_struct(name: &'static str) Shape::UnitStruct(name), Everything;
+        deserialize_newtype_struct(name: &'static str) Shape::NewtypeStruct(name), Everything;
+        deserialize_seq() Shape::Seq, Everything;
+        deserialize_tuple(len: usize) Shape::Tuple(len), Everything;
+        deserialize_tuple_struct(name: &'static str, len: usize) Shape::TupleStruct(name, len), Everything;
+        deserialize_map() Shape::Map, Everything;
+        deserialize_struct(name: &'static str, fields: &'static [&'static str]) Shape::Struct(name, fields), Fields;
+        deserialize_enum(name: &'static str, variants: &'static [&'static str]) Shape::Enum(name, variants), Everything;
+        deserialize_identifier() Shape::Identifier, Names;
+        deserialize_ignored_any() Shape::IgnoredAny, Everything;
     }
 
     fn is_human_readable(&self) -> bool {

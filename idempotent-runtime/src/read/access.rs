@@ -6,7 +6,7 @@ use erased_serde::Error;
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 
 use super::source::{Any, Once};
-use super::{Planted, Reader, Seed, Visit, Visiting, read_twice};
+use super::{Fields, Planted, Reader, Seed, Visit, Visiting, read_twice};
 
 /// The elements of a sequence.
 pub(super) struct Elements<'a, 'de>(pub(super) &'a mut dyn AnySeq<'de>);
@@ -106,13 +106,13 @@ impl<'de> VariantAccess<'de> for Variant<'_, 'de> {
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Error> {
-        let mut visiting = Visiting::new(visitor);
+        let mut visiting = Visiting::<V>::new(visitor);
         let read = self.0.tuple(len, &mut visiting);
         visiting.finish(read)
     }
 
     fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
-        let mut visiting = Visiting::new(visitor);
+        let mut visiting = Visiting::<V, Fields>::new(visitor);
         let read = self.0.fields(fields, &mut visiting);
         visiting.finish(read)
     }
