@@ -1,5 +1,6 @@
 //! What each figure has to reach.
 
+use crate::compile::Compile;
 use crate::figures::Figures;
 
 /// One bar, and what was measured against it.
@@ -50,8 +51,11 @@ pub(crate) fn bars(figures: &Figures) -> Vec<Bar> {
     if let Some(bytes) = figures.future_bytes {
         bar("bytes that the attribute adds to a future".into(), bytes, Bound::AtMost(512.0));
     }
-    for (build, times) in figures.compile.iter().flat_map(|compile| &compile.builds) {
-        bar(format!("{build}: attribute over tracing's"), times.ratio, Bound::AtMost(2.0));
+    for Compile { shape, builds } in &figures.compile {
+        for (build, times) in builds {
+            let name = format!("{build}, {} a type: attribute over tracing's", shape.handlers_of_a_type);
+            bar(name, times.ratio, Bound::AtMost(2.0));
+        }
     }
     bars
 }

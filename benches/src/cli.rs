@@ -47,7 +47,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<()> {
     let wanted = |what| cli.what.contains(&what) || (cli.what.is_empty() && !cli.compile);
     let mut figures = Figures::default();
     if cli.compile {
-        figures.compile = Some(compile::measure(cli.quick)?);
+        figures.compile = compile::measure(cli.quick)?;
     }
     if wanted(What::Sizes) {
         figures.future_bytes = Some(future_size::measure()?);

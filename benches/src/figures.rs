@@ -30,8 +30,8 @@ pub(crate) struct Figures {
     pub(crate) plain_set_bytes: Option<f64>,
     /// Bytes that the attribute adds to a future.
     pub(crate) future_bytes: Option<f64>,
-    /// What the attribute adds to the time of a build.
-    pub(crate) compile: Option<Compile>,
+    /// What the attribute adds to the time of a build; one for each shape of the crates.
+    pub(crate) compile: Vec<Compile>,
     /// The least and the largest of what the medians above are of.
     pub(crate) spreads: Spreads,
     /// Calls a second, from which the ratios are taken.

@@ -36,17 +36,17 @@ fn write(text: &mut String, figures: &Figures) -> std::fmt::Result {
         };
         writeln!(text, "first call on the memory store: {nanoseconds:.0} ns, {instructions}\n")?;
     }
-    if let Some(compile) = &figures.compile {
+    for compile in &figures.compile {
         builds(text, compile)?;
     }
-    writeln!(text, "{:<55} {:>9}   {:<14} ", "bar", "measured", "bound")?;
+    writeln!(text, "{:<59} {:>9}   {:<14} ", "bar", "measured", "bound")?;
     for bar in bars(figures) {
         let bound = match bar.bound {
             Bound::AtLeast(least) => format!("at least {least}"),
             Bound::AtMost(most) => format!("at most {most}"),
         };
         let met = if bar.is_met() { "met" } else { "NOT MET" };
-        writeln!(text, "{:<55} {:>9.2}   {bound:<14} {met}", bar.name, bar.measured)?;
+        writeln!(text, "{:<59} {:>9.2}   {bound:<14} {met}", bar.name, bar.measured)?;
     }
     Ok(())
 }
@@ -67,8 +67,8 @@ fn speeds(
     writeln!(text)
 }
 
-fn builds(text: &mut String, Compile { handlers, builds }: &Compile) -> std::fmt::Result {
-    writeln!(text, "building {handlers} handlers; seconds, median (least to most)")?;
+fn builds(text: &mut String, Compile { shape, builds }: &Compile) -> std::fmt::Result {
+    writeln!(text, "building {shape}; seconds, median (least to most)")?;
     for (build, times) in builds {
         writeln!(text, "{build}")?;
         let plain = &times.plain;

@@ -66,6 +66,7 @@ mod lease;
 mod observe;
 mod outcome;
 mod policy;
+mod read;
 mod record;
 mod reply;
 mod run;

@@ -1,5 +1,9 @@
 //! The source of the crates that are built: the same handlers, with one attribute or another.
 
+use std::fmt;
+
+use serde::Serialize;
+
 /// What stands above each handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Variant {
@@ -11,11 +15,26 @@ pub(crate) enum Variant {
     Instrumented,
 }
 
+/// What does not differ between the crates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Shape {
+    /// Handlers in each crate.
+    pub(crate) handlers: usize,
+    /// Handlers that share one result type.
+    pub(crate) handlers_of_a_type: usize,
+}
+
 /// The state of the source: the two differ in the body of one handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Revision {
     First,
     Second,
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} handlers, {} of them to a result type", self.handlers, self.handlers_of_a_type)
+    }
 }
 
 impl Variant {
@@ -41,15 +60,13 @@ impl Variant {
     }
 }
 
-/// Handlers that share one result type, as those of one part of a business do.
-const HANDLERS_OF_A_TYPE: usize = 10;
-
 /// The whole crate: a program that can call each of its handlers, or the compiler would have nothing to do with them.
-pub(super) fn source(variant: Variant, handlers: usize, revision: Revision) -> String {
+pub(super) fn source(variant: Variant, shape: Shape, revision: Revision) -> String {
+    let Shape { handlers, handlers_of_a_type } = shape;
     let mut source = COMMON.to_owned();
     for number in 0..handlers {
-        let result = number / HANDLERS_OF_A_TYPE;
-        if number % HANDLERS_OF_A_TYPE == 0 {
+        let result = number / handlers_of_a_type;
+        if number % handlers_of_a_type == 0 {
             source += &receipt(result);
         }
         let changed = revision == Revision::Second && number == handlers / 2;
@@ -159,9 +176,20 @@ impl Shop {
 mod tests {
     use super::*;
 
+    const SHAPE: Shape = Shape { handlers: 3, handlers_of_a_type: 2 };
+
+    #[test]
+    fn handlers_share_result_types_as_the_shape_says() {
+        for (handlers_of_a_type, types) in [(1, 3), (2, 2), (3, 1), (10, 1)] {
+            let source = source(Variant::Plain, Shape { handlers_of_a_type, ..SHAPE }, Revision::First);
+            assert_eq!(source.matches("struct Receipt").count(), types);
+            assert_eq!(source.matches("async fn handler_").count(), 3);
+        }
+    }
+
     #[test]
     fn the_crates_differ_in_one_line_a_handler() {
-        let [plain, annotated, instrumented] = Variant::ALL.map(|variant| source(variant, 3, Revision::First));
+        let [plain, annotated, instrumented] = Variant::ALL.map(|variant| source(variant, SHAPE, Revision::First));
         let without = |source: &str, attribute| {
             source.lines().filter(|line| !line.starts_with(attribute)).collect::<Vec<_>>().join("\n") + "\n"
         };
@@ -173,7 +201,7 @@ mod tests {
 
     #[test]
     fn the_second_revision_changes_one_line() {
-        let revisions = [Revision::First, Revision::Second].map(|revision| source(Variant::Annotated, 3, revision));
+        let revisions = [Revision::First, Revision::Second].map(|revision| source(Variant::Annotated, SHAPE, revision));
         let changed = revisions[0].lines().zip(revisions[1].lines()).filter(|(first, second)| first != second);
         assert_eq!(changed.count(), 1);
     }

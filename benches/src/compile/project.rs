@@ -8,22 +8,22 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 
-use super::crates::{Revision, Variant, source};
+use super::crates::{Revision, Shape, Variant, source};
 
 pub(super) struct Project {
     folder: PathBuf,
-    handlers: usize,
+    shape: Shape,
 }
 
 impl Project {
     /// Writes the crates, and builds what they depend on.
-    pub(super) fn create(handlers: usize) -> anyhow::Result<Self> {
+    pub(super) fn create(shape: Shape) -> anyhow::Result<Self> {
         let program = env::current_exe().context("this program's own file is not known")?;
         let profile = program.parent().context("this program is in no folder")?;
         // The second is there for the programs that tests run.
         let target = if profile.ends_with("deps") { profile.parent().and_then(Path::parent) } else { profile.parent() };
         let folder = target.context("this program is in no target directory")?.join("compile");
-        let project = Self { folder, handlers };
+        let project = Self { folder, shape };
         project.write_manifests()?;
         for variant in Variant::ALL {
             project.write(variant, Revision::First)?;
@@ -49,7 +49,7 @@ impl Project {
 
     /// Writes the source of a crate.
     pub(super) fn write(&self, variant: Variant, revision: Revision) -> anyhow::Result<()> {
-        write(&self.path(variant).join("src/main.rs"), &source(variant, self.handlers, revision))
+        write(&self.path(variant).join("src/main.rs"), &source(variant, self.shape, revision))
     }
 
     /// Removes what was built of a crate, and of it alone.

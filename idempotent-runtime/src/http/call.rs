@@ -6,7 +6,8 @@ use std::time::Duration;
 use ::http::response::Parts;
 use ::http::{Request, Response, StatusCode};
 use bytes::Bytes;
-use erased_serde::{Deserializer, Serialize};
+use erased_serde::Serialize;
+use serde::Deserialize as _;
 use http_body_util::BodyExt as _;
 use tower_service::Service;
 
@@ -18,6 +19,7 @@ use super::stored::StoredResponse;
 use crate::error::Error;
 use crate::guard::Guard;
 use crate::policy::OnCrash;
+use crate::read::Reader;
 use crate::reply::{ErrorOps, Plain, ValueOps, in_part};
 use crate::run::Call;
 
@@ -160,8 +162,8 @@ fn read<B, E>(bytes: &[u8]) -> Result<Reply<B, E>, Box<dyn std::error::Error + S
     Ok(Ok(Served { response: stored.into_response(), origin: Origin::Record }))
 }
 
-fn replay<B, E>(from: &mut dyn Deserializer<'_>) -> Result<Reply<B, E>, erased_serde::Error> {
-    let stored: StoredResponse = erased_serde::deserialize(from)?;
+fn replay<B, E>(from: Reader<'_, '_>) -> Result<Reply<B, E>, erased_serde::Error> {
+    let stored = StoredResponse::deserialize(from)?;
     Ok(Ok(Served { response: stored.into_response(), origin: Origin::Record }))
 }
 

@@ -3,11 +3,13 @@
 use std::fmt::{self, Display, Write as _};
 use std::ops::Deref;
 
-use erased_serde::{Deserializer, Serialize};
+use erased_serde::Serialize;
+use serde::Deserialize as _;
 
 use super::{CarriesError, Recorded, Reply, StoredError};
 use crate::Error;
 use crate::policy::OnError;
+use crate::read::Reader;
 
 /// How a handler's errors are made and settled, as the attribute says. Expanded code builds one.
 ///
@@ -77,11 +79,11 @@ where
     }
 }
 
-fn decode<R: Reply>(from: &mut dyn Deserializer<'_>) -> Result<R, erased_serde::Error>
+fn decode<R: Reply>(from: Reader<'_, '_>) -> Result<R, erased_serde::Error>
 where
     R::Error: StoredError,
 {
-    match erased_serde::deserialize(from) {
+    match R::Error::deserialize(from) {
         Ok(error) => Ok(R::from_error(error)),
         Err(unreadable) => Err(unreadable),
     }
@@ -201,7 +203,7 @@ impl<R> ErrorOps<R> {
     }
 
     /// `Err(error)` from a recorded error: `None` for a handler whose errors are not recorded.
-    pub(crate) fn decode(&self, from: &mut dyn Deserializer<'_>) -> Option<Result<R, erased_serde::Error>> {
+    pub(crate) fn decode(&self, from: Reader<'_, '_>) -> Option<Result<R, erased_serde::Error>> {
         match &self.settled {
             Settled::Recorded(recorded) => Some((recorded.decode)(from)),
             Settled::Released | Settled::Judged(_) => None,

@@ -3,9 +3,11 @@
 use std::error::Error as StdError;
 use std::time::Duration;
 
-use erased_serde::{Deserializer, Serialize};
+use erased_serde::Serialize;
+use serde::Deserialize as _;
 
 use super::{Recorded, Reply, Skippable, Stored};
+use crate::read::Reader;
 use crate::record::CodecTag;
 
 /// What the guard may do with the value of a reply. Without bounds: [`value`], [`skipped`] and [`unrecorded`] have
@@ -79,7 +81,7 @@ impl<R> ValueOps<R> {
 
     /// `Ok(value)` from a recorded value: `None` for a handler whose values are not recorded.
     #[expect(clippy::manual_map, reason = "a closure would be compiled for every type once more")]
-    pub fn decode(&self, from: &mut dyn Deserializer<'_>) -> Option<Result<R, erased_serde::Error>> {
+    pub(crate) fn decode(&self, from: Reader<'_, '_>) -> Option<Result<R, erased_serde::Error>> {
         match &self.recorded {
             Some(recorded) => Some((recorded.decode)(from)),
             None => None,
@@ -119,7 +121,7 @@ where
 #[cfg(feature = "http")]
 pub(crate) fn in_part<R: Reply>(
     encode: fn(&R) -> Option<&dyn Serialize>,
-    decode: fn(&mut dyn Deserializer<'_>) -> Result<R, erased_serde::Error>,
+    decode: fn(Reader<'_, '_>) -> Result<R, erased_serde::Error>,
 ) -> ValueOps<R> {
     ValueOps { is_ok: is_ok::<R>, recorded: Some(Recorded { encode, decode }), skip: None, ttl: None, plain: None }
 }
@@ -155,11 +157,11 @@ where
     }
 }
 
-fn decode<R: Reply>(from: &mut dyn Deserializer<'_>) -> Result<R, erased_serde::Error>
+fn decode<R: Reply>(from: Reader<'_, '_>) -> Result<R, erased_serde::Error>
 where
     R::Value: Stored,
 {
-    match erased_serde::deserialize(from) {
+    match R::Value::deserialize(from) {
         Ok(value) => Ok(R::from_value(value)),
         Err(unreadable) => Err(unreadable),
     }

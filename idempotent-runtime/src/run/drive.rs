@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorKind};
 use crate::guard::{Before, Ending, Guard};
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::policy::OnDuplicate;
+use crate::read::Reader;
 use crate::record::{CodecTag, Completed, Encoded, NoResult, Recorded};
 use crate::reply::Judgement;
 
@@ -157,7 +158,7 @@ fn read(guard: &Guard, encoded: &Encoded, side: Side, handler: &mut dyn Handled)
         .codec_for(encoded.codec)
         .ok_or_else(|| unreadable(format!("no codec reads `{}` here", encoded.codec).into()))?;
     let mut is_read = false;
-    let mut fill = |from: &mut dyn erased_serde::Deserializer<'_>| {
+    let mut fill = |from: Reader<'_, '_>| {
         is_read = handler.read(side, from).transpose()?.is_some();
         Ok(())
     };

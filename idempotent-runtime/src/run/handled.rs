@@ -6,9 +6,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use erased_serde::{Deserializer, Serialize};
+use erased_serde::Serialize;
 
 use crate::error::Error;
+use crate::read::Reader;
 use crate::record::CodecTag;
 use crate::reply::{ErrorOps, Judgement, ValueOps};
 
@@ -58,7 +59,7 @@ pub(super) trait Handled {
     fn text(&self) -> Option<String>;
 
     /// Replies with a side that was recorded. `None` where this handler records no such side.
-    fn read(&mut self, side: Side, from: &mut dyn Deserializer<'_>) -> Option<Result<(), erased_serde::Error>>;
+    fn read(&mut self, side: Side, from: Reader<'_, '_>) -> Option<Result<(), erased_serde::Error>>;
     /// Replies with a value that wrote its own bytes. `None` where this handler's values do not.
     fn read_plain(&mut self, codec: CodecTag, bytes: &[u8]) -> Option<Result<(), Box<dyn StdError + Send + Sync>>>;
     /// Replies with the default value. `None` unless the handler has one for duplicates.
@@ -135,7 +136,7 @@ impl<R> Handled for Typed<'_, R> {
         }
     }
 
-    fn read(&mut self, side: Side, from: &mut dyn Deserializer<'_>) -> Option<Result<(), erased_serde::Error>> {
+    fn read(&mut self, side: Side, from: Reader<'_, '_>) -> Option<Result<(), erased_serde::Error>> {
         let reply = match side {
             Side::Value => self.value.decode(from),
             Side::Error => self.error.decode(from),
