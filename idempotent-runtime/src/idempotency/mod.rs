@@ -124,6 +124,7 @@ impl Idempotency {
     /// |---|---|
     /// | `memory:` | [`MemoryStore`] |
     /// | `redis://[user:password@]host[:port][/database]` | `RedisStore` (feature `redis`) |
+    /// | `rediss://…`, `redis+unix:///path` | the same over TLS (feature `tls`), or a Unix socket |
     ///
     /// ```
     /// use idempotent_runtime::{Error, Idempotency};

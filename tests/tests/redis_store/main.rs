@@ -3,11 +3,14 @@
 mod answers;
 mod conformance;
 mod connections;
+mod crowd;
 mod outages;
 mod records;
 #[path = "../../../idempotent-runtime/tests/reference/reference.rs"]
 mod reference;
+mod sentinel;
 #[path = "../../../idempotent-runtime/tests/reference/sequence.rs"]
 mod sequence;
 mod sequences;
 mod support;
+mod transports;

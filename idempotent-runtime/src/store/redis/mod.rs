@@ -8,18 +8,26 @@
 //! - `scripts`: the Lua files
 //! - `heads`: what this process wrote of its own live claims
 //! - `connection`, `handshake`: one connection for each runtime, made anew when it is of no more use
+//! - `sentinel`, `inquiry`: where the primary is, in the words of others
 //! - `wire`, `driver`, `reading`: a connection: the commands of many callers in one write, the answers handed out
-//! - `error`, `url`: what the client's errors mean, which server a URL names
+//! - `address`, `tls`, `url`: where servers are and how to reach them
+//! - `error`: what the client's errors mean
 
+mod address;
 mod admin;
+mod builder;
 mod commands;
 mod connection;
 mod driver;
 mod error;
 mod handshake;
 mod heads;
+mod inquiry;
 mod reading;
 mod scripts;
+mod sentinel;
+#[cfg(feature = "tls")]
+mod tls;
 mod url;
 mod value;
 mod wire;
@@ -28,7 +36,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::connection::{Connections, Timeouts};
+pub use self::builder::RedisStoreBuilder;
+use self::connection::Connections;
 use self::heads::Heads;
 use super::{
     Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, Release, Reply, Retention, Store, StoreError, Watch,
@@ -68,7 +77,16 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// Connects to `redis://[user[:password]@]host[:port][/database]` with the defaults.
+    /// Connects to the server that `url` names, with the defaults.
+    ///
+    /// | URL | |
+    /// |---|---|
+    /// | `redis://[user[:password]@]host[:port][/database]` | over TCP |
+    /// | `rediss://…` | the same over TLS (feature `tls`): the certificate is always checked |
+    /// | `redis+unix:///path[?db=database][&user=user][&pass=password]` | over a Unix socket |
+    /// | `redis+sentinel://[user[:password]@]host[:port][,host[:port]…]/primary[/database]` | to the primary that these Sentinels know by this name; `rediss+sentinel` over TLS |
+    ///
+    /// What the client `redis` accepts besides is accepted too: `valkey://`, `valkeys://`, `valkey+unix://`, `unix:`.
     ///
     /// # Errors
     ///
@@ -93,72 +111,16 @@ impl RedisStore {
     /// # }
     /// ```
     pub fn builder() -> RedisStoreBuilder {
-        RedisStoreBuilder {
-            timeouts: Timeouts { response: Duration::from_millis(500), connect: Duration::from_secs(1) },
-        }
+        RedisStoreBuilder::new()
     }
 }
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let info = self.connections.client.get_connection_info();
         f.debug_struct("RedisStore")
-            .field("address", &format_args!("{}", info.addr()))
-            .field("database", &info.redis_settings().db())
+            .field("address", &format_args!("{}", self.connections.place))
+            .field("database", &self.connections.how.login.db())
             .finish_non_exhaustive()
-    }
-}
-
-/// Settings of a [`RedisStore`].
-#[derive(Clone, Copy, Debug)]
-#[must_use]
-pub struct RedisStoreBuilder {
-    timeouts: Timeouts,
-}
-
-impl RedisStoreBuilder {
-    /// How long the server may stay silent while an answer is owed, before its connection is given up: 500 ms by
-    /// default. Measured in quarters, so it can take a quarter more.
-    pub fn response_timeout(mut self, timeout: Duration) -> Self {
-        self.timeouts.response = timeout;
-        self
-    }
-
-    /// How long a new connection may take, all tries together: 1 s by default.
-    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.timeouts.connect = timeout;
-        self
-    }
-
-    /// Connects to the server that `url` names.
-    ///
-    /// # Errors
-    ///
-    /// As [`RedisStore::connect`].
-    pub async fn connect(self, url: &str) -> Result<RedisStore, StoreError> {
-        self.connect_with(url::client(url)?).await
-    }
-
-    /// Connects to the server of a client of your own: its address, login and database are used, and nothing else.
-    ///
-    /// # Errors
-    ///
-    /// As [`RedisStore::connect`].
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use idempotent_runtime::store::RedisStore;
-    ///
-    /// let client = redis::Client::open(("cache.example", 6379))?;
-    /// let store = RedisStore::builder().connect_with(client).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn connect_with(self, client: redis::Client) -> Result<RedisStore, StoreError> {
-        url::tcp(&client)?;
-        let connections = Arc::new(Connections::new(client, self.timeouts));
-        connections.connection().await?;
-        Ok(RedisStore { connections, heads: Arc::default() })
     }
 }
 
