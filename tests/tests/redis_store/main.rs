@@ -1,6 +1,7 @@
 //! The Redis store on real servers: the contract, and what a client must survive.
 
 mod answers;
+mod cluster;
 mod conformance;
 mod connections;
 mod crowd;

@@ -8,7 +8,9 @@ use redis::RedisConnectionInfo;
 
 use super::RedisStore;
 use super::address::How;
+use super::cluster::Cluster;
 use super::connection::{Connections, Place, Timeouts};
+use super::link::Link;
 use super::sentinel::Sentinel;
 #[cfg(feature = "tls")]
 use super::tls::{Certificates, Tls, Trust};
@@ -144,11 +146,14 @@ impl RedisStoreBuilder {
                 let how = Arc::new(How { login: sentinel_login, ..How::clone(&how) });
                 Place::Sentinel(Sentinel { sentinels, primary, how })
             }
-            Deployment::Cluster { .. } => return Err(StoreError::refused("a Cluster is not supported yet")),
+            Deployment::Cluster { seeds } => {
+                let connections = Link::Cluster(Cluster::connect(seeds, how).await?);
+                return Ok(RedisStore { connections, heads: Arc::default() });
+            }
         };
         let connections = Arc::new(Connections::new(place, how));
         connections.connection().await?;
-        Ok(RedisStore { connections, heads: Arc::default() })
+        Ok(RedisStore { connections: Link::One(connections), heads: Arc::default() })
     }
 
     #[cfg(feature = "tls")]

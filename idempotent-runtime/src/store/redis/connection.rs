@@ -48,6 +48,11 @@ impl Place {
             Self::Sentinel(sentinel) => sentinel.primary().await,
         }
     }
+
+    /// Whether it is always there.
+    pub(super) fn is(&self, address: &Address) -> bool {
+        matches!(self, Self::Fixed(fixed) if fixed == address)
+    }
 }
 
 impl fmt::Display for Place {
@@ -89,6 +94,18 @@ impl Connections {
     pub(super) async fn send(self: &Arc<Self>, command: &Cmd) -> Result<Value, Failure> {
         let connection = self.connection().await?;
         let answer = connection.0.send(command).await;
+        self.judge(&connection, answer)
+    }
+
+    /// Sends one command behind another that prepares the server for it.
+    pub(super) async fn send_behind(self: &Arc<Self>, first: &Cmd, command: &Cmd) -> Result<Value, Failure> {
+        let connection = self.connection().await?;
+        let answer = connection.0.send_both(first, command).await;
+        self.judge(&connection, answer)
+    }
+
+    /// Forgets a connection whose answer says that it is of no more use.
+    fn judge(&self, connection: &Connection, answer: Result<Value, Failure>) -> Result<Value, Failure> {
         if let Err(Failure::Store { reconnect: true, .. }) = answer {
             self.forget(&connection.0);
         }

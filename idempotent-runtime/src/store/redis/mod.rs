@@ -8,6 +8,7 @@
 //! - `scripts`: the Lua files
 //! - `heads`: what this process wrote of its own live claims
 //! - `connection`, `handshake`: one connection for each runtime, made anew when it is of no more use
+//! - `link`, `cluster`: which server a command goes to
 //! - `sentinel`, `inquiry`: where the primary is, in the words of others
 //! - `wire`, `driver`, `reading`: a connection: the commands of many callers in one write, the answers handed out
 //! - `address`, `tls`, `url`: where servers are and how to reach them
@@ -16,6 +17,7 @@
 mod address;
 mod admin;
 mod builder;
+mod cluster;
 mod commands;
 mod connection;
 mod driver;
@@ -23,6 +25,7 @@ mod error;
 mod handshake;
 mod heads;
 mod inquiry;
+mod link;
 mod reading;
 mod scripts;
 mod sentinel;
@@ -37,8 +40,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::builder::RedisStoreBuilder;
-use self::connection::Connections;
 use self::heads::Heads;
+use self::link::Link;
 use super::{
     Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, Release, Reply, Retention, Store, StoreError, Watch,
 };
@@ -47,7 +50,7 @@ use crate::key::Key;
 use crate::record::{Completed, Recorded};
 use crate::token::Token;
 
-/// A store on one Redis or Valkey server.
+/// A store on Redis or Valkey: one server, a primary behind Sentinels, or a Cluster.
 ///
 /// Each key is one string, one line that a person can read in `redis-cli`. Needs Redis 7.0 or Valkey 7.2, and the
 /// permission to run `HELLO`, `SELECT`, `SET`, `GET`, `GETRANGE`, `PEXPIRE`, `PTTL`, `TIME`, `EVALSHA` and `SCRIPT LOAD`.
@@ -72,7 +75,7 @@ use crate::token::Token;
 /// ```
 #[derive(Clone)]
 pub struct RedisStore {
-    connections: Arc<Connections>,
+    connections: Link,
     heads: Arc<Heads>,
 }
 
@@ -85,6 +88,7 @@ impl RedisStore {
     /// | `rediss://…` | the same over TLS (feature `tls`): the certificate is always checked |
     /// | `redis+unix:///path[?db=database][&user=user][&pass=password]` | over a Unix socket |
     /// | `redis+sentinel://[user[:password]@]host[:port][,host[:port]…]/primary[/database]` | to the primary that these Sentinels know by this name; `rediss+sentinel` over TLS |
+    /// | `redis+cluster://[user[:password]@]host[:port][,host[:port]…]` | to the Cluster of which these are some nodes; `rediss+cluster` over TLS |
     ///
     /// What the client `redis` accepts besides is accepted too: `valkey://`, `valkeys://`, `valkey+unix://`, `unix:`.
     ///
@@ -118,8 +122,8 @@ impl RedisStore {
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStore")
-            .field("address", &format_args!("{}", self.connections.place))
-            .field("database", &self.connections.how.login.db())
+            .field("address", &format_args!("{}", self.connections))
+            .field("database", &self.connections.database())
             .finish_non_exhaustive()
     }
 }
