@@ -74,6 +74,11 @@ impl Crowd {
         }
     }
 
+    /// How many calls were refused so far.
+    pub(crate) fn refused(&self) -> u64 {
+        self.seen.refused.load(Ordering::Relaxed)
+    }
+
     /// Ends all calls.
     pub(crate) async fn end(self) -> Arc<Seen> {
         self.seen.stop.store(true, Ordering::Relaxed);

@@ -7,6 +7,7 @@ mod connections;
 mod crowd;
 mod outages;
 mod records;
+mod recovery;
 #[path = "../../../idempotent-runtime/tests/reference/reference.rs"]
 mod reference;
 mod sentinel;
