@@ -2,3 +2,7 @@
 
 #[doc = include_str!("what_happens_when.md")]
 pub mod what_happens_when {}
+
+#[cfg(feature = "redis")]
+#[doc = include_str!("redis.md")]
+pub mod redis {}
