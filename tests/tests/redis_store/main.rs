@@ -5,6 +5,7 @@ mod cluster;
 mod conformance;
 mod connections;
 mod crowd;
+mod findings;
 mod outages;
 mod records;
 mod recovery;

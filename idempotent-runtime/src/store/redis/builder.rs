@@ -10,6 +10,7 @@ use super::RedisStore;
 use super::address::How;
 use super::cluster::Cluster;
 use super::connection::{Connections, Place, Timeouts};
+use super::findings::{Finding, Severity};
 use super::link::Link;
 use super::sentinel::Sentinel;
 #[cfg(feature = "tls")]
@@ -17,12 +18,20 @@ use super::tls::{Certificates, Tls, Trust};
 use super::url::{Deployment, Named};
 use crate::store::StoreError;
 
+/// What is made of a server that evicts records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Eviction {
+    Refused,
+    Accepted,
+}
+
 /// Settings of a [`RedisStore`].
 #[derive(Clone)]
 #[must_use]
 pub struct RedisStoreBuilder {
     timeouts: Timeouts,
     sentinel_login: RedisConnectionInfo,
+    eviction: Eviction,
     #[cfg(feature = "tls")]
     certificates: Certificates,
 }
@@ -38,6 +47,7 @@ impl RedisStoreBuilder {
         Self {
             timeouts: Timeouts { response: Duration::from_millis(500), connect: Duration::from_secs(1) },
             sentinel_login: RedisConnectionInfo::default(),
+            eviction: Eviction::Refused,
             #[cfg(feature = "tls")]
             certificates: Certificates::default(),
         }
@@ -53,6 +63,22 @@ impl RedisStoreBuilder {
     /// How long a new connection may take, all tries together: 1 s by default.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.timeouts.connect = timeout;
+        self
+    }
+
+    /// Accepts a server that throws records away when its memory is full ([`Finding::Evicts`]): their duplicates run
+    /// again. By default it is refused when the store connects.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), idempotent_runtime::StoreError> {
+    /// use idempotent_runtime::store::RedisStore;
+    ///
+    /// let store = RedisStore::builder().accept_eviction().connect("redis://cache.example/").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn accept_eviction(mut self) -> Self {
+        self.eviction = Eviction::Accepted;
         self
     }
 
@@ -138,7 +164,7 @@ impl RedisStoreBuilder {
     }
 
     async fn reach(self, named: Named) -> Result<RedisStore, StoreError> {
-        let sentinel_login = self.sentinel_login.clone();
+        let (sentinel_login, eviction) = (self.sentinel_login.clone(), self.eviction);
         let how = Arc::new(self.how(&named)?);
         let place = match named.deployment {
             Deployment::Server(address) => Place::Fixed(address),
@@ -147,13 +173,12 @@ impl RedisStoreBuilder {
                 Place::Sentinel(Sentinel { sentinels, primary, how })
             }
             Deployment::Cluster { seeds } => {
-                let connections = Link::Cluster(Cluster::connect(seeds, how).await?);
-                return Ok(RedisStore { connections, heads: Arc::default() });
+                return accept(Link::Cluster(Cluster::connect(seeds, how).await?), eviction).await;
             }
         };
         let connections = Arc::new(Connections::new(place, how));
         connections.connection().await?;
-        Ok(RedisStore { connections: Link::One(connections), heads: Arc::default() })
+        accept(Link::One(connections), eviction).await
     }
 
     #[cfg(feature = "tls")]
@@ -172,4 +197,24 @@ impl RedisStoreBuilder {
     fn how(self, named: &Named) -> Result<How, StoreError> {
         Ok(How { login: named.login.clone(), timeouts: self.timeouts })
     }
+}
+
+/// Logs what is serious about the servers, and refuses those that evict records.
+async fn accept(connections: Link, eviction: Eviction) -> Result<RedisStore, StoreError> {
+    let store = RedisStore { connections, heads: Arc::default() };
+    let findings = match store.check().await {
+        Ok(findings) => findings,
+        Err(error) => {
+            tracing::warn!(%error, "the servers were not checked for what is dangerous to records");
+            return Ok(store);
+        }
+    };
+    for finding in findings.iter().filter(|finding| finding.severity() == Severity::Serious) {
+        let advice = finding.advice();
+        if matches!(finding, Finding::Evicts { .. }) && eviction == Eviction::Refused {
+            return Err(StoreError::refused(format!("{finding}: {advice}, or accept_eviction in the builder")));
+        }
+        tracing::warn!(advice, "{finding}");
+    }
+    Ok(store)
 }

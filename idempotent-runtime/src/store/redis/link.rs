@@ -31,6 +31,14 @@ impl Link {
         }
     }
 
+    /// The servers that take writes.
+    pub(super) fn servers(&self) -> Vec<Arc<Connections>> {
+        match self {
+            Self::One(connections) => vec![Arc::clone(connections)],
+            Self::Cluster(cluster) => cluster.nodes(),
+        }
+    }
+
     /// The number of the database.
     pub(super) fn database(&self) -> i64 {
         match self {

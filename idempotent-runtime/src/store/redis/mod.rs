@@ -12,6 +12,7 @@
 //! - `sentinel`, `inquiry`: where the primary is, in the words of others
 //! - `wire`, `driver`, `reading`: a connection: the commands of many callers in one write, the answers handed out
 //! - `address`, `tls`, `url`: where servers are and how to reach them
+//! - `findings`: what is dangerous to the records
 //! - `error`: what the client's errors mean
 
 mod address;
@@ -22,6 +23,7 @@ mod commands;
 mod connection;
 mod driver;
 mod error;
+mod findings;
 mod handshake;
 mod heads;
 mod inquiry;
@@ -40,6 +42,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::builder::RedisStoreBuilder;
+pub use self::findings::{Finding, Severity};
 use self::heads::Heads;
 use self::link::Link;
 use super::{
@@ -53,7 +56,7 @@ use crate::token::Token;
 /// A store on Redis or Valkey: one server, a primary behind Sentinels, or a Cluster.
 ///
 /// Each key is one string, one line that a person can read in `redis-cli`. Needs Redis 7.0 or Valkey 7.2, and the
-/// permission to run `HELLO`, `SELECT`, `SET`, `GET`, `GETRANGE`, `PEXPIRE`, `PTTL`, `TIME`, `EVALSHA` and `SCRIPT LOAD`.
+/// permission to run `HELLO`, `SELECT`, `INFO`, `SET`, `GET`, `GETRANGE`, `PEXPIRE`, `PTTL`, `TIME`, `EVALSHA` and `SCRIPT LOAD`.
 ///
 /// Every runtime that calls gets a connection of its own. A connection that is lost, that ended up at a replica, or
 /// whose server has been silent for the [response time-out](RedisStoreBuilder::response_timeout) is given up: all who

@@ -65,13 +65,17 @@ impl Cluster {
         let cluster = Arc::new(Self { seeds, how, map: RwLock::default(), looking, turn });
         let not_connected = |error| NotConnected::new(cluster.to_string().into(), error).into_error();
         cluster.look(None).await.map_err(not_connected)?;
-        let nodes = cluster.read(Map::primaries);
         // Each node once, so that a password or a version that one of them refuses is known at once.
         let refused = |error: &StoreError| error.kind() == StoreErrorKind::Refused;
-        for node in nodes {
+        for node in cluster.nodes() {
             node.connection().await.map(drop).or_else(|error| if refused(&error) { Err(error) } else { Ok(()) })?;
         }
         Ok(cluster)
+    }
+
+    /// The nodes that serve slots.
+    pub(super) fn nodes(&self) -> Vec<Arc<Connections>> {
+        self.read(Map::primaries)
     }
 
     /// The node for a command.
