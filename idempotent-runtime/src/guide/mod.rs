@@ -6,3 +6,6 @@ pub mod what_happens_when {}
 #[cfg(feature = "http")]
 #[doc = include_str!("http.md")]
 pub mod http {}
+#[cfg(feature = "redis")]
+#[doc = include_str!("redis.md")]
+pub mod redis {}

@@ -21,7 +21,7 @@ use crate::guard::Guard;
 use crate::policy::OnCrash;
 use crate::read::Reader;
 use crate::reply::{ErrorOps, Plain, ValueOps, in_part};
-use crate::run::Call;
+use crate::run::Wired;
 
 /// What a run of the service, or a record, comes to.
 pub(super) type Reply<B, E> = Result<Served<B>, Unserved<B, E>>;
@@ -64,10 +64,10 @@ impl<B, E> From<Error> for Unserved<B, E> {
 }
 
 /// A call of the guard whose result is a response.
-pub(super) fn guarded<B, E>(guard: Result<Guard, Error>) -> Call<Reply<B, E>> {
+pub(super) fn guarded<B, E>(guard: Result<Guard, Error>) -> Wired<Reply<B, E>> {
     let values: ValueOps<Reply<B, E>> = in_part(recorded, replay);
     let plain = Plain { tag: StoredResponse::TAG, write, read };
-    Call::new(guard, values.with_ttl(ttl).with_plain(plain), ErrorOps::held(|error| Err(error.into()), text, is_held))
+    Wired::new(guard.map(Box::new), values.with_ttl(ttl).with_plain(plain), ErrorOps::held(|error| Err(error.into()), text, is_held))
 }
 
 /// Runs the service, and takes of its response what is to be recorded. A response of unknown length, or a long one, is

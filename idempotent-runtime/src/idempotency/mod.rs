@@ -128,6 +128,9 @@ impl Idempotency {
     /// |---|---|
     /// | `memory:` | [`MemoryStore`] |
     /// | `redis://[user:password@]host[:port][/database]` | `RedisStore` (feature `redis`) |
+    /// | `rediss://…`, `redis+unix:///path` | the same over TLS (feature `tls`), or a Unix socket |
+    /// | `redis+sentinel://host:port,host:port/primary` | the primary that these Sentinels know by this name |
+    /// | `redis+cluster://host:port,host:port` | the Cluster of which these are some nodes |
     ///
     /// ```
     /// use idempotent_runtime::{Error, Idempotency};
