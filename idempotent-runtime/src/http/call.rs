@@ -7,8 +7,8 @@ use ::http::response::Parts;
 use ::http::{Request, Response, StatusCode};
 use bytes::Bytes;
 use erased_serde::Serialize;
-use serde::Deserialize as _;
 use http_body_util::BodyExt as _;
+use serde::Deserialize as _;
 use tower_service::Service;
 
 use super::body::{Body, BoxError};
@@ -67,7 +67,11 @@ impl<B, E> From<Error> for Unserved<B, E> {
 pub(super) fn guarded<B, E>(guard: Result<Guard, Error>) -> Wired<Reply<B, E>> {
     let values: ValueOps<Reply<B, E>> = in_part(recorded, replay);
     let plain = Plain { tag: StoredResponse::TAG, write, read };
-    Wired::new(guard.map(Box::new), values.with_ttl(ttl).with_plain(plain), ErrorOps::held(|error| Err(error.into()), text, is_held))
+    Wired::new(
+        guard.map(Box::new),
+        values.with_ttl(ttl).with_plain(plain),
+        ErrorOps::held(|error| Err(error.into()), text, is_held),
+    )
 }
 
 /// Runs the service, and takes of its response what is to be recorded. A response of unknown length, or a long one, is
