@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{Error, Redis, RedisBinary, Reply};
+use crate::proxied::{Fronted, Reached, announced};
+use crate::{Error, Proxy, Redis, RedisBinary, RedisBuilder, Reply};
 
 /// How long the nodes may take to find each other.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -22,6 +23,8 @@ const SLOTS: u16 = 16_384;
 #[derive(Debug)]
 pub struct Cluster {
     nodes: Vec<Redis>,
+    /// One for each node, or none.
+    proxies: Vec<Proxy>,
 }
 
 impl Cluster {
@@ -31,13 +34,30 @@ impl Cluster {
     ///
     /// [`Error::Missing`] where the server is not installed; [`Error::NotReady`] where the nodes do not come together.
     pub fn start(binary: RedisBinary) -> Result<Self, Error> {
-        let node = |_| {
-            let settings =
-                [["--cluster-enabled", "yes"], ["--cluster-node-timeout", "3000"], ["--repl-diskless-sync-delay", "0"]];
-            Redis::builder(binary).args(settings.concat()).start()
-        };
-        let nodes: Vec<_> = (0..2 * PRIMARIES).map(node).collect::<Result<_, _>>()?;
-        let cluster = Self { nodes };
+        Self::start_reached(&Redis::builder(binary), Reached::Directly)
+    }
+
+    /// As [`start`](Self::start), with settings of your own for each node, and a [`Proxy`] in front of each: clients
+    /// are told its port, and replicas follow their primary through it.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn start_behind_proxies(settings: &RedisBuilder) -> Result<Self, Error> {
+        Self::start_reached(settings, Reached::ThroughProxies)
+    }
+
+    fn start_reached(settings: &RedisBuilder, reached: Reached) -> Result<Self, Error> {
+        let cluster =
+            [["--cluster-enabled", "yes"], ["--cluster-node-timeout", "3000"], ["--repl-diskless-sync-delay", "0"]];
+        let settings = settings.clone().args(cluster.concat());
+        let (mut nodes, mut proxies) = (Vec::new(), Vec::new());
+        for _ in 0..2 * PRIMARIES {
+            let Fronted { server, proxy } = reached.start(&settings, "--cluster-announce-port")?;
+            nodes.push(server);
+            proxies.extend(proxy);
+        }
+        let cluster = Self { nodes, proxies };
         cluster.create()?;
         Ok(cluster)
     }
@@ -63,13 +83,18 @@ impl Cluster {
 
     /// `redis+cluster://127.0.0.1:PORT,127.0.0.1:PORT,127.0.0.1:PORT`, with the first three nodes.
     pub fn url(&self) -> String {
-        let seeds = self.nodes.iter().take(PRIMARIES).map(|node| format!("127.0.0.1:{}", node.port()));
+        let seeds = announced(&self.nodes, &self.proxies).take(PRIMARIES).map(|port| format!("127.0.0.1:{port}"));
         format!("redis+cluster://{}", seeds.collect::<Vec<_>>().join(","))
     }
 
     /// Every node, the first primaries first and then a replica of each.
     pub fn nodes(&self) -> &[Redis] {
         &self.nodes
+    }
+
+    /// The proxy in front of each node, in their order; none where they are reached directly.
+    pub fn proxies(&self) -> &[Proxy] {
+        &self.proxies
     }
 
     /// The slot of a key, which is that of its hash tag where it has one.
@@ -96,7 +121,8 @@ impl Cluster {
         };
         let node = ranges.list().iter().find(holds).and_then(|range| range.list().get(2));
         let port = node.and_then(|node| node.list().get(1)).and_then(Reply::integer);
-        self.nodes.iter().find(|node| Some(i64::from(node.port())) == port).ok_or(Error::NotRunning)
+        let at = announced(&self.nodes, &self.proxies).position(|announced| Some(i64::from(announced)) == port);
+        at.map(|at| &self.nodes[at]).ok_or(Error::NotRunning)
     }
 
     /// Gives one command about a key to the node that serves it.

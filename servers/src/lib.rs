@@ -39,6 +39,7 @@ mod pin;
 mod port;
 mod process;
 mod program;
+mod proxied;
 mod proxy;
 mod rabbitmq;
 mod redis;

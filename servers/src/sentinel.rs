@@ -9,7 +9,8 @@ use tempfile::TempDir;
 
 use crate::process::{Process, Slot};
 use crate::resp::Connection;
-use crate::{Error, Program, Redis, RedisBinary, port};
+use crate::proxied::{Fronted, Reached, announced};
+use crate::{Error, Program, Proxy, Redis, RedisBinary, RedisBuilder, port};
 
 /// How long all of them together may take to find each other.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -23,6 +24,8 @@ const POLL: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Sentinels {
     servers: Vec<Redis>,
+    /// One for each server, or none.
+    proxies: Vec<Proxy>,
     // Ended before their folders are removed: fields are dropped in this order.
     sentinels: Vec<Sentinel>,
 }
@@ -46,17 +49,36 @@ impl Sentinels {
     /// [`Error::Missing`] where Redis or its Sentinel is not installed; [`Error::NotReady`] where they do not find each
     /// other.
     pub fn start() -> Result<Self, Error> {
-        let primary = Redis::start(RedisBinary::System)?;
-        let replica = || {
-            let of = primary.port().to_string();
-            // At once, so that all are in step when the tests begin.
-            let quickly = ["--repl-diskless-sync-delay", "0", "--replicaof", "127.0.0.1", &of];
-            Redis::builder(RedisBinary::System).args(quickly).start()
-        };
-        primary.cli(&["CONFIG", "SET", "repl-diskless-sync-delay", "0"])?;
-        let replicas = [replica()?, replica()?];
-        let sentinels = (0..3).map(|_| Sentinel::start(primary.port())).collect::<Result<_, _>>()?;
-        let all = Self { servers: [primary].into_iter().chain(replicas).collect(), sentinels };
+        Self::start_reached(&Redis::builder(RedisBinary::System), Reached::Directly)
+    }
+
+    /// As [`start`](Self::start), with settings of your own for each server, and a [`Proxy`] in front of each: Sentinels
+    /// name its port, and replicas follow their primary through it.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn start_behind_proxies(settings: &RedisBuilder) -> Result<Self, Error> {
+        Self::start_reached(settings, Reached::ThroughProxies)
+    }
+
+    fn start_reached(settings: &RedisBuilder, reached: Reached) -> Result<Self, Error> {
+        // At once, so that all are in step when the tests begin.
+        let settings = settings.clone().args(["--repl-diskless-sync-delay", "0"]);
+        let announce = "--replica-announce-port";
+        let (mut servers, mut proxies) = (Vec::new(), Vec::new());
+        for _ in 0..3 {
+            let Fronted { server, proxy } = reached.start(&settings, announce)?;
+            servers.push(server);
+            proxies.extend(proxy);
+        }
+        let primary = announced(&servers, &proxies).next().ok_or(Error::NotRunning)?;
+        // Not a setting: it would hold again after a restart, of a server that has become the primary meanwhile too.
+        for replica in &servers[1..] {
+            replica.cli(&["REPLICAOF", "127.0.0.1", &primary.to_string()])?;
+        }
+        let sentinels = (0..3).map(|_| Sentinel::start(primary)).collect::<Result<_, _>>()?;
+        let all = Self { servers, proxies, sentinels };
         all.wait_until_complete()?;
         Ok(all)
     }
@@ -73,10 +95,19 @@ impl Sentinels {
     ///
     /// [`Error::NotRunning`] where they name none that was started here.
     pub fn primary(&self) -> Result<&Redis, Error> {
-        let sentinel = self.sentinels.first().ok_or(Error::NotRunning)?;
-        let named = sentinel.ask(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", Self::NAME])?;
-        let port = named.list().get(1).and_then(crate::Reply::integer);
-        self.servers.iter().find(|server| Some(i64::from(server.port())) == port).ok_or(Error::NotRunning)
+        let port = self.named()?;
+        let at = announced(&self.servers, &self.proxies).position(|announced| Some(i64::from(announced)) == port);
+        at.map(|at| &self.servers[at]).ok_or(Error::NotRunning)
+    }
+
+    /// The port that the first Sentinel names.
+    fn named(&self) -> Result<Option<i64>, Error> {
+        self.sentinels.first().ok_or(Error::NotRunning)?.named()
+    }
+
+    /// The proxy in front of each server, in their order; none where they are reached directly.
+    pub fn proxies(&self) -> &[Proxy] {
+        &self.proxies
     }
 
     /// Every server, the first primary first.
@@ -90,15 +121,11 @@ impl Sentinels {
     ///
     /// [`Error::Refused`] where the Sentinels see no replica that could take over.
     pub fn fail_over(&self) -> Result<(), Error> {
-        let before = self.primary()?.port();
+        let before = self.named()?;
         self.sentinels[0].ask(&["SENTINEL", "FAILOVER", Self::NAME])?;
         self.wait("no other primary was named", || {
-            let named = |sentinel: &Sentinel| {
-                let named = sentinel.ask(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", Self::NAME])?;
-                Ok(named.list().get(1).and_then(crate::Reply::integer))
-            };
-            let named: Vec<_> = self.sentinels.iter().map(named).collect::<Result<_, Error>>()?;
-            Ok(named.iter().all(|port| *port == named[0] && *port != Some(i64::from(before))))
+            let named: Vec<_> = self.sentinels.iter().map(Sentinel::named).collect::<Result<_, Error>>()?;
+            Ok(named.iter().all(|port| *port == named[0] && *port != before))
         })
     }
 
@@ -189,6 +216,12 @@ impl Sentinel {
         fs::write(folder.path().join("sentinel.conf"), settings).map_err(Error::while_doing("write a file"))?;
         let process = Slot::new(launch(&program, &folder, port)?);
         Ok(Self { port, process, program, folder })
+    }
+
+    /// The port of the primary, in its words.
+    fn named(&self) -> Result<Option<i64>, Error> {
+        let named = self.ask(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", Sentinels::NAME])?;
+        Ok(named.list().get(1).and_then(crate::Reply::integer))
     }
 
     fn ask(&self, question: &[&str]) -> Result<crate::Reply, Error> {

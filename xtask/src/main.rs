@@ -6,6 +6,7 @@ mod fuzz;
 mod loom;
 mod model;
 mod setup;
+mod storm;
 mod test;
 
 use std::process::ExitCode;
@@ -48,6 +49,14 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Deliver orders to consumers that are killed; with `--nemesis`, harm servers and connections too.
+    ///
+    /// `--nemesis --minutes 3` storms on one server, behind Sentinels and on a Cluster, and checks all that was done.
+    Storm {
+        /// Handed to the storm: `--nemesis`, `--minutes 3`, `--json`, `--kill-every 2s`, `--help`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Go through the whole model of the protocol, built for release.
     Model {
         /// Handed to the model instead: `--without list`, `--workers 3 --only hold`, `--help`.
@@ -66,6 +75,7 @@ fn main() -> ExitCode {
         Task::Fuzz { targets, seconds } => fuzz::run(&targets, seconds),
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Model { arguments } => model::run(&arguments),
+        Task::Storm { arguments } => storm::run(&arguments),
         Task::Loom => loom::run(),
     };
     match done {
