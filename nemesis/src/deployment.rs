@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use servers::{Cluster, Proxy, Redis, RedisBinary, Sentinels};
+use servers::{Cluster, Proxy, Reached, Redis, RedisBinary, Sentinels};
 
 /// A failover of a Cluster takes up to eight seconds, on a quiet machine.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -51,8 +51,12 @@ impl Deployment {
                 let proxy = Proxy::start(server.port())?;
                 Self::One { server, proxy }
             }
-            Kind::Sentinel => Self::Sentinel(Sentinels::start_behind_proxies(&settings)?),
-            Kind::Cluster => Self::Cluster(Cluster::start_behind_proxies(&settings)?),
+            Kind::Sentinel => Self::Sentinel(Sentinels::start_reached(&settings, Reached::ThroughProxies, None)?),
+            Kind::Cluster => {
+                // For the dumps: a replica of a node that is gone is read before it takes over.
+                let settings = settings.args(["--cluster-allow-reads-when-down", "yes"]);
+                Self::Cluster(Cluster::start_reached(&settings, Reached::ThroughProxies)?)
+            }
         })
     }
 

@@ -64,7 +64,11 @@ mod cli {
 
     /// Kills, stops and cuts off consumers and servers, and checks what they did.
     #[derive(Debug, clap::Parser)]
-    #[command(name = "cargo xtask storm --nemesis", bin_name = "cargo xtask storm --nemesis", args_conflicts_with_subcommands = true)]
+    #[command(
+        name = "cargo xtask storm --nemesis",
+        bin_name = "cargo xtask storm --nemesis",
+        args_conflicts_with_subcommands = true
+    )]
     struct Options {
         #[command(subcommand)]
         role: Option<Role>,
@@ -115,13 +119,18 @@ mod cli {
 
     fn print(report: &Report) {
         let Report { deployment, seconds, keys, calls, runs, worst_call_ms, .. } = report;
-        println!("{deployment}: {keys} keys, {calls} calls, {runs} runs in {seconds} s; the longest call {worst_call_ms} ms");
+        println!(
+            "{deployment}: {keys} keys, {calls} calls, {runs} runs in {seconds} s; the longest call {worst_call_ms} ms"
+        );
         let faults: Vec<_> = report.faults.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         println!("  {}", faults.join(", "));
         println!(
-            "  {} violations; {} acknowledged writes lost in failovers; {} runs overlapped where one stood still; \
-             {} effects taken and {} refused by the fenced sink",
-            report.violations, report.lost_writes, report.overlapping_stopped, report.effects_accepted, report.effects_refused
+            "  {} violations; {} acknowledged writes lost in failovers; {} runs overlapped where one stood still",
+            report.violations, report.lost_writes, report.overlapping_stopped
+        );
+        println!(
+            "  {} effects taken and {} refused by the fenced sink; {} without a fence came from runs that had stood still",
+            report.effects_accepted, report.effects_refused, report.unfenced_after_stop
         );
     }
 

@@ -43,6 +43,7 @@ pub(crate) struct Report {
     pub(crate) worst_call_ms: u64,
     pub(crate) keys: u64,
     pub(crate) overlapping_stopped: usize,
+    pub(crate) unfenced_after_stop: usize,
     pub(crate) effects_accepted: usize,
     pub(crate) effects_refused: usize,
     pub(crate) seconds: u64,
@@ -106,8 +107,16 @@ fn storm_in(history: &Path, kind: Kind, lasting: Duration, seed: u64) -> Result<
     log.write(&Event::Over);
 
     let seconds = started.elapsed().as_secs();
-    let Checked { calls, runs, overlapping_stopped, effects, lost_writes, worst_call_ms, violations } =
-        checker::check(&history::read(history)?);
+    let Checked {
+        calls,
+        runs,
+        overlapping_stopped,
+        unfenced_after_stop,
+        effects,
+        lost_writes,
+        worst_call_ms,
+        violations,
+    } = checker::check(&history::read(history)?);
     Ok(Report {
         deployment: kind.to_string(),
         calls,
@@ -118,6 +127,7 @@ fn storm_in(history: &Path, kind: Kind, lasting: Duration, seed: u64) -> Result<
         worst_call_ms,
         keys: desk.keys().0,
         overlapping_stopped,
+        unfenced_after_stop,
         effects_accepted: effects.0,
         effects_refused: effects.1,
         seconds,

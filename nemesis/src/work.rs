@@ -18,7 +18,7 @@ const SLACK: Duration = Duration::from_millis(1500);
 const WAIT: Duration = Duration::from_secs(1);
 
 /// How long an effect is on its way to the sink: long enough for some stops to fall into it.
-pub(crate) const ON_THE_WAY: Duration = Duration::from_millis(10);
+pub(crate) const ON_THE_WAY: Duration = Duration::from_millis(30);
 
 /// The lease of most keys: short, so that a killed run is taken over soon.
 pub(crate) const LEASE: Duration = Duration::from_secs(3);

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::process::{Process, Slot};
+use crate::reached::{Reached, Started};
 use crate::resp::Connection;
-use crate::proxied::{Fronted, Reached, announced};
 use crate::{Error, Program, Proxy, Redis, RedisBinary, RedisBuilder, port};
 
 /// How long all of them together may take to find each other.
@@ -26,6 +26,9 @@ pub struct Sentinels {
     servers: Vec<Redis>,
     /// One for each server, or none.
     proxies: Vec<Proxy>,
+    reached: Reached,
+    /// The port of each server that clients are told.
+    told: Vec<u16>,
     // Ended before their folders are removed: fields are dropped in this order.
     sentinels: Vec<Sentinel>,
 }
@@ -33,6 +36,9 @@ pub struct Sentinels {
 #[derive(Debug)]
 struct Sentinel {
     port: u16,
+    /// The port that clients are told.
+    told: u16,
+    password: Option<String>,
     process: Slot,
     program: PathBuf,
     folder: TempDir,
@@ -49,44 +55,42 @@ impl Sentinels {
     /// [`Error::Missing`] where Redis or its Sentinel is not installed; [`Error::NotReady`] where they do not find each
     /// other.
     pub fn start() -> Result<Self, Error> {
-        Self::start_reached(&Redis::builder(RedisBinary::System), Reached::Directly)
+        Self::start_reached(&Redis::builder(RedisBinary::System), Reached::Directly, None)
     }
 
-    /// As [`start`](Self::start), with settings of your own for each server, and a [`Proxy`] in front of each: Sentinels
-    /// name its port, and replicas follow their primary through it.
+    /// As [`start`](Self::start), with settings of your own for each server, and a password for the Sentinels.
     ///
     /// # Errors
     ///
     /// As [`start`](Self::start).
-    pub fn start_behind_proxies(settings: &RedisBuilder) -> Result<Self, Error> {
-        Self::start_reached(settings, Reached::ThroughProxies)
-    }
-
-    fn start_reached(settings: &RedisBuilder, reached: Reached) -> Result<Self, Error> {
+    pub fn start_reached(settings: &RedisBuilder, reached: Reached, password: Option<&str>) -> Result<Self, Error> {
         // At once, so that all are in step when the tests begin.
         let settings = settings.clone().args(["--repl-diskless-sync-delay", "0"]);
-        let announce = "--replica-announce-port";
-        let (mut servers, mut proxies) = (Vec::new(), Vec::new());
+        let (servers, proxies) = (Vec::new(), Vec::new());
+        let mut all = Self { servers, proxies, reached, told: Vec::new(), sentinels: Vec::new() };
         for _ in 0..3 {
-            let Fronted { server, proxy } = reached.start(&settings, announce)?;
-            servers.push(server);
-            proxies.extend(proxy);
+            let Started { server, proxy, told } = all.reached.start(&settings, "--replica-announce-port")?;
+            all.servers.push(server);
+            all.proxies.extend(proxy);
+            all.told.push(told);
         }
-        let primary = announced(&servers, &proxies).next().ok_or(Error::NotRunning)?;
+        let primary = all.told[0];
         // Not a setting: it would hold again after a restart, of a server that has become the primary meanwhile too.
-        for replica in &servers[1..] {
+        for replica in &all.servers[1..] {
             replica.cli(&["REPLICAOF", "127.0.0.1", &primary.to_string()])?;
         }
-        let sentinels = (0..3).map(|_| Sentinel::start(primary)).collect::<Result<_, _>>()?;
-        let all = Self { servers, proxies, sentinels };
+        for _ in 0..3 {
+            all.sentinels.push(Sentinel::start(primary, &all.reached, password)?);
+        }
         all.wait_until_complete()?;
         Ok(all)
     }
 
-    /// `redis+sentinel://127.0.0.1:PORT,127.0.0.1:PORT,127.0.0.1:PORT/orders`.
+    /// `redis+sentinel://127.0.0.1:PORT,127.0.0.1:PORT,127.0.0.1:PORT/orders`; over TLS `rediss+sentinel`.
     pub fn url(&self) -> String {
-        let hosts: Vec<_> = self.sentinels.iter().map(|sentinel| format!("127.0.0.1:{}", sentinel.port)).collect();
-        format!("redis+sentinel://{}/{}", hosts.join(","), Self::NAME)
+        let hosts: Vec<_> = self.sentinels.iter().map(|sentinel| format!("127.0.0.1:{}", sentinel.told)).collect();
+        let scheme = if let Reached::OverTls(_) = self.reached { "rediss" } else { "redis" };
+        format!("{scheme}+sentinel://{}/{}", hosts.join(","), Self::NAME)
     }
 
     /// The server that the Sentinels name as the primary now.
@@ -96,7 +100,7 @@ impl Sentinels {
     /// [`Error::NotRunning`] where they name none that was started here.
     pub fn primary(&self) -> Result<&Redis, Error> {
         let port = self.named()?;
-        let at = announced(&self.servers, &self.proxies).position(|announced| Some(i64::from(announced)) == port);
+        let at = self.told.iter().position(|told| Some(i64::from(*told)) == port);
         at.map(|at| &self.servers[at]).ok_or(Error::NotRunning)
     }
 
@@ -105,7 +109,7 @@ impl Sentinels {
         self.sentinels.first().ok_or(Error::NotRunning)?.named()
     }
 
-    /// The proxy in front of each server, in their order; none where they are reached directly.
+    /// The proxy in front of each server, in their order; none where there are none.
     pub fn proxies(&self) -> &[Proxy] {
         &self.proxies
     }
@@ -145,7 +149,8 @@ impl Sentinels {
     /// [`Error::NotReady`] where it does not start.
     pub fn restart_sentinel(&self, at: usize) -> Result<(), Error> {
         let sentinel = &self.sentinels[at];
-        sentinel.process.replace(|| launch(&sentinel.program, &sentinel.folder, sentinel.port))
+        let password = sentinel.password.as_deref();
+        sentinel.process.replace(|| launch(&sentinel.program, &sentinel.folder, sentinel.port, password))
     }
 
     /// Waits until every Sentinel knows the primary, both replicas and the other Sentinels, and the replicas are in step.
@@ -198,14 +203,18 @@ impl Sentinels {
 }
 
 impl Sentinel {
-    fn start(primary: u16) -> Result<Self, Error> {
+    fn start(primary: u16, reached: &Reached, password: Option<&str>) -> Result<Self, Error> {
         let program = Program::RedisSentinel.find()?;
         let folder =
             TempDir::with_prefix("idempotent-sentinel-").map_err(Error::while_doing("create a temporary folder"))?;
-        let port = port::free().map_err(Error::while_doing("find a free port"))?;
-        let name = Sentinels::NAME;
+        let free = || port::free().map_err(Error::while_doing("find a free port"));
+        let port = free()?;
+        let told = if let Reached::OverTls(_) = reached { free()? } else { port };
+        let (name, tls) = (Sentinels::NAME, reached.of_sentinel(told));
+        // Each asks the others with the password that it wants itself.
+        let wanted = password.map(|password| format!("requirepass {password}\n")).unwrap_or_default();
         let settings = format!(
-            "port {port}\nbind 127.0.0.1\nprotected-mode no\ndir {}\n\
+            "port {port}\nbind 127.0.0.1\nprotected-mode no\ndir {}\n{tls}{wanted}\
              sentinel monitor {name} 127.0.0.1 {primary} 2\n\
              sentinel down-after-milliseconds {name} 1000\n\
              sentinel failover-timeout {name} 3000\n\
@@ -214,8 +223,9 @@ impl Sentinel {
         );
         // It writes into this file what it finds out.
         fs::write(folder.path().join("sentinel.conf"), settings).map_err(Error::while_doing("write a file"))?;
-        let process = Slot::new(launch(&program, &folder, port)?);
-        Ok(Self { port, process, program, folder })
+        let password = password.map(str::to_owned);
+        let process = Slot::new(launch(&program, &folder, port, password.as_deref())?);
+        Ok(Self { port, told, password, process, program, folder })
     }
 
     /// The port of the primary, in its words.
@@ -225,16 +235,16 @@ impl Sentinel {
     }
 
     fn ask(&self, question: &[&str]) -> Result<crate::Reply, Error> {
-        Connection::open(self.port, None)?.call(question)
+        Connection::open(self.port, self.password.as_deref())?.call(question)
     }
 }
 
-fn launch(program: &Path, folder: &TempDir, port: u16) -> Result<Process, Error> {
+fn launch(program: &Path, folder: &TempDir, port: u16, password: Option<&str>) -> Result<Process, Error> {
     let mut process = Process::spawn("redis-sentinel", program, folder.path().join("log"), |command| {
         command.arg(folder.path().join("sentinel.conf"));
     })?;
     process.wait_until_ready(PATIENCE, |_| {
-        Connection::open(port, None).and_then(|mut connection| connection.call(&["PING"])).is_ok()
+        Connection::open(port, password).and_then(|mut connection| connection.call(&["PING"])).is_ok()
     })?;
     Ok(process)
 }

@@ -1,6 +1,6 @@
 //! A primary with replicas and Sentinels of one's own.
 
-use servers::{Proxy, Redis, RedisBinary, Sentinels, needed};
+use servers::{Proxy, Reached, Redis, RedisBinary, Sentinels, needed};
 
 #[test]
 fn another_server_becomes_the_primary_and_holds_the_data() {
@@ -42,7 +42,7 @@ fn a_sentinel_that_was_killed_comes_back_with_what_it_knew() {
 #[test]
 fn behind_proxies_everybody_is_reached_through_one() {
     let settings = Redis::builder(RedisBinary::System).persistent();
-    let Some(all) = needed(Sentinels::start_behind_proxies(&settings)) else { return };
+    let Some(all) = needed(Sentinels::start_reached(&settings, Reached::ThroughProxies, None)) else { return };
     let ports: Vec<_> = all.proxies().iter().map(Proxy::port).collect();
     assert_eq!(ports.len(), 3);
     let primary = all.primary().unwrap();

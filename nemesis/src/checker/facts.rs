@@ -57,6 +57,16 @@ pub(super) struct Answer {
     pub(super) settles: bool,
 }
 
+/// An effect, as it came to the sink.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Presented {
+    pub(super) at: Moment,
+    pub(super) key: u64,
+    pub(super) run: u64,
+    pub(super) fence: Option<u64>,
+    pub(super) accepted: bool,
+}
+
 /// What servers held.
 #[derive(Clone, Debug)]
 pub(super) struct Dump {
@@ -78,8 +88,8 @@ pub(super) struct Facts {
     /// Values that were to be recorded, by keys.
     pub(super) sent_values: HashMap<u64, HashSet<u64>>,
     pub(super) dumps: Vec<Dump>,
-    /// Effects with a fence as the sink saw them: key, fence, run, and whether it took them.
-    pub(super) presented: Vec<(u64, u64, u64, bool)>,
+    /// Effects as they came to the sink.
+    pub(super) presented: Vec<Presented>,
     /// When processes stood still.
     stops: HashMap<u32, Vec<(Moment, Moment)>>,
     pub(super) killed: HashSet<u32>,
@@ -102,8 +112,8 @@ impl Facts {
     fn hear_nemesis(&mut self, at: Moment, event: &Event) {
         match event {
             Event::Published { keys } => self.keys = *keys,
-            Event::Presented { key, run, fence: Some(fence), accepted } => {
-                self.presented.push((*key, *fence, *run, *accepted));
+            Event::Presented { key, run, fence, accepted } => {
+                self.presented.push(Presented { at, key: *key, run: *run, fence: *fence, accepted: *accepted });
             }
             Event::Stopped { process } => self.stops.entry(*process).or_default().push((at, Moment::MAX)),
             Event::Resumed { process } => {

@@ -21,7 +21,9 @@ pub(crate) struct Checked {
     pub(crate) runs: usize,
     /// Runs that went on where another run of their key was live, in a process that stood still or had.
     pub(crate) overlapping_stopped: usize,
-    /// Effects that the sink took, and those that it refused.
+    /// Effects without a fence of runs that had stood still.
+    pub(crate) unfenced_after_stop: usize,
+    /// Effects with a fence that the sink took, and those that it refused.
     pub(crate) effects: (usize, usize),
     pub(crate) lost_writes: usize,
     pub(crate) worst_call_ms: u64,
@@ -42,6 +44,7 @@ pub(crate) fn check(histories: &Histories) -> Checked {
         calls: facts.calls.len(),
         runs: facts.runs.len(),
         overlapping_stopped,
+        unfenced_after_stop: rules::unfenced_after_stop(&facts),
         effects: (effects.accepted, effects.refused),
         lost_writes: lost.count(),
         worst_call_ms: worst / 1000,

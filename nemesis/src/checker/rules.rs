@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use examples::fence::{self, Presented};
+use examples::fence;
 
-use super::facts::{Answer, Call, Facts, Kind, Run, Write};
+use super::facts::{self, Answer, Call, Facts, Kind, Run, Write};
 use super::lost::Lost;
 use crate::desk::COPIES;
 use crate::history::State;
@@ -16,19 +16,33 @@ const OUTCOMES: [&str; 9] =
 
 /// 1. No effect is accepted below the highest fence of its key; none is refused without a reason.
 pub(super) fn fences(facts: &Facts, complain: &mut impl FnMut(String)) -> fence::Checked {
-    let presented = |&(key, fence, _, accepted): &(u64, u64, u64, bool)| Presented {
-        order: usize::try_from(key).expect("as many keys as were published"),
-        fence,
-        answer: if accepted { fence::Answer::Accepted } else { fence::Answer::Refused },
+    let presented = |effect: &facts::Presented| {
+        let order = usize::try_from(effect.key).expect("as many keys as were published");
+        let answer = if effect.accepted { fence::Answer::Accepted } else { fence::Answer::Refused };
+        Some(fence::Presented { order, fence: effect.fence?, answer })
     };
-    let checked = fence::check(&facts.presented.iter().map(presented).collect::<Vec<_>>());
+    let checked = fence::check(&facts.presented.iter().filter_map(presented).collect::<Vec<_>>());
     if checked.accepted_below_fence > 0 {
-        complain(format!("{} effects were accepted below the highest fence of their key", checked.accepted_below_fence));
+        complain(format!(
+            "{} effects were accepted below the highest fence of their key",
+            checked.accepted_below_fence
+        ));
     }
     if checked.refused_wrongly > 0 {
         complain(format!("{} effects were refused although theirs was the highest fence", checked.refused_wrongly));
     }
     checked
+}
+
+/// Effects without a fence of runs whose process had stood still since their claim: a sink that asks for no fence takes
+/// them, whoever has taken over. They are counted apart.
+pub(super) fn unfenced_after_stop(facts: &Facts) -> usize {
+    let runs: HashMap<u64, &Run> = facts.runs.iter().map(|run| (run.number, run)).collect();
+    let after_stop = |effect: &&facts::Presented| {
+        let run = runs.get(&effect.run);
+        effect.fence.is_none() && run.is_some_and(|run| facts.stood_still(run.process, run.claimed, effect.at))
+    };
+    facts.presented.iter().filter(after_stop).count()
 }
 
 /// 2a. No completed key runs again, unless the store has lost the completion.
@@ -89,12 +103,14 @@ pub(super) fn all_is_completed(facts: &Facts, lost: &Lost, complain: &mut impl F
             other => complain(format!("key {key} is not completed in the end: {other:?}")),
         }
     }
-    let settled: HashSet<u64> = answered(facts).filter(|(_, answer)| answer.settles).map(|(call, _)| call.message).collect();
+    let settled: HashSet<u64> =
+        answered(facts).filter(|(_, answer)| answer.settles).map(|(call, _)| call.message).collect();
     let messages = 0..facts.keys * (COPIES + 1);
     for message in messages.filter(|message| !settled.contains(message)) {
         complain(format!("message {message} was never settled"));
     }
-    let forked: HashSet<u64> = facts.writes.iter().filter(|write| lost.has(&write.token)).map(|write| write.key).collect();
+    let forked: HashSet<u64> =
+        facts.writes.iter().filter(|write| lost.has(&write.token)).map(|write| write.key).collect();
     for (call, Answer { outcome, value, .. }) in answered(facts) {
         if !OUTCOMES.contains(&outcome.as_str()) {
             complain(format!("a call of key {} came to `{outcome}`", call.key));
@@ -110,7 +126,11 @@ pub(super) fn all_is_completed(facts: &Facts, lost: &Lost, complain: &mut impl F
             (_, value) => value.is_none(),
         };
         if !right {
-            complain(format!("a call of key {} came to `{outcome}` with {value:?}, and {:?} is recorded", call.key, recorded.get(&call.key)));
+            complain(format!(
+                "a call of key {} came to `{outcome}` with {value:?}, and {:?} is recorded",
+                call.key,
+                recorded.get(&call.key)
+            ));
         }
     }
 }

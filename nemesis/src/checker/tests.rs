@@ -262,6 +262,22 @@ fn a_run_that_overlaps_because_it_stood_still_is_counted_apart() {
 }
 
 #[test]
+fn an_unfenced_effect_of_a_run_that_stood_still_is_counted_apart() {
+    let with = |fence| {
+        let (mut story, run) = simple();
+        story.nemesis(160, Event::Stopped { process: 1 });
+        story.nemesis(190, Event::Resumed { process: 1 });
+        story.nemesis(195, Event::Presented { key: KEY, run: run.value, fence, accepted: true });
+        story.ends(1000, false, completed(run.value, 1))
+    };
+    for (fence, count) in [(None, 1), (Some(7), 0)] {
+        let checked = with(fence);
+        passes(&checked);
+        assert_eq!(checked.unfenced_after_stop, count);
+    }
+}
+
+#[test]
 fn two_runs_that_overlap_for_the_first_claim_was_lost() {
     let nothing = |story: &mut Story| story.dump(500, true, []);
     let checked = overlap(nothing, true, 1);

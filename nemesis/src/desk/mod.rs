@@ -36,7 +36,10 @@ pub(crate) enum Done {
 /// What it is told.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Tell {
-    Message { message: u64, key: u64 },
+    Message {
+        message: u64,
+        key: u64,
+    },
     /// Nothing for now.
     Nothing,
     /// No more messages will come.

@@ -68,7 +68,9 @@ pub(crate) enum Asked {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Reply {
     /// The claim is the caller's.
-    Acquired { attempt: u32 },
+    Acquired {
+        attempt: u32,
+    },
     /// The key is completed, with this value.
     Completed(Option<u64>),
     Held,
@@ -90,7 +92,9 @@ pub(crate) struct Held {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum State {
     /// Last renewed so many milliseconds before.
-    InProgress { renewed_ago: u64 },
+    InProgress {
+        renewed_ago: u64,
+    },
     GivenUp,
     Failed,
     Completed(Option<u64>),

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context as _, Result};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::event::Event;
 use super::Moment;
+use super::event::Event;
 
 /// This moment.
 pub(crate) fn now() -> Moment {
