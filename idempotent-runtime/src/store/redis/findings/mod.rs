@@ -1,14 +1,16 @@
 //! What about a server is dangerous to its records.
+//!
+//! - here: what can be found, how much it matters, what to do
+//! - `look`: asking each server, and reading what it tells
+//! - `time`: its clock
+
+mod look;
+mod time;
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use redis::Value;
-
-use super::RedisStore;
-use super::connection::Connections;
-use super::error::Failure;
-use crate::store::StoreError;
+pub(super) use self::time::LastLook;
 
 /// Something about a server that its records may suffer from; [`RedisStore::check`] finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +33,53 @@ pub enum Finding {
         /// Which server.
         server: String,
     },
+    /// Fewer replicas are connected than each write is to reach: claims are refused.
+    TooFewReplicas {
+        /// Which server.
+        server: String,
+        /// How many are connected.
+        connected: usize,
+        /// How many were asked for.
+        asked: usize,
+    },
+    /// A write to disk has failed: a restart brings back older records.
+    WriteFailed {
+        /// Which server.
+        server: String,
+        /// What the server calls it, such as `aof_last_write_status`.
+        what: &'static str,
+    },
+    /// The Cluster does not serve all slots, as this node sees it: calls of some keys, or of all, are refused.
+    ClusterDown {
+        /// Which node.
+        server: String,
+        /// Slots that nobody serves.
+        unserved: u32,
+    },
+    /// The server is of a version that cannot expire a single field: of an entity whose steps are kept in one Hash, a
+    /// step that is past its ttl takes up memory until the whole entity goes.
+    NoFieldExpiry {
+        /// Which server.
+        server: String,
+        /// Its version, as in `Redis 7.0.15`.
+        version: String,
+    },
+    /// The server's clock shows another time than this machine's. Leases are judged by the server's alone, so it does
+    /// no harm, unless another server takes over whose clock is right.
+    ClockDiffers {
+        /// Which server.
+        server: String,
+        /// By how much, whichever is ahead.
+        by: Duration,
+    },
+    /// The server's clock was set, or another server with another clock has taken over, since the last look: leases
+    /// ended early, or last longer.
+    ClockJumped {
+        /// Which server.
+        server: String,
+        /// By how much, forwards or backwards.
+        by: Duration,
+    },
     /// A question and its answer took long: each guarded call waits for two or three of them.
     Slow {
         /// Which server.
@@ -46,12 +95,9 @@ pub enum Finding {
 pub enum Severity {
     /// Good to know, and often as it should be.
     Notice,
-    /// Handlers will run twice.
+    /// Handlers will run twice, or not at all.
     Serious,
 }
-
-/// A round trip that is worth a word.
-const SLOW: Duration = Duration::from_millis(20);
 
 impl Finding {
     /// How much it matters.
@@ -67,8 +113,16 @@ impl Finding {
     #[must_use]
     pub fn severity(&self) -> Severity {
         match self {
-            Self::Evicts { .. } => Severity::Serious,
-            Self::NotPersistent { .. } | Self::NoReplica { .. } | Self::Slow { .. } => Severity::Notice,
+            Self::Evicts { .. }
+            | Self::TooFewReplicas { .. }
+            | Self::WriteFailed { .. }
+            | Self::ClusterDown { .. }
+            | Self::ClockJumped { .. } => Severity::Serious,
+            Self::NotPersistent { .. }
+            | Self::NoReplica { .. }
+            | Self::NoFieldExpiry { .. }
+            | Self::ClockDiffers { .. }
+            | Self::Slow { .. } => Severity::Notice,
         }
     }
 
@@ -79,6 +133,16 @@ impl Finding {
             Self::Evicts { .. } => "set maxmemory-policy to noeviction, and give caches a server of their own",
             Self::NotPersistent { .. } => "set appendonly to yes, unless every run may be repeated after a restart",
             Self::NoReplica { .. } => "add a replica and Sentinels, unless an outage may last until the server is back",
+            Self::TooFewReplicas { .. } => "bring back the replicas, or ask for fewer",
+            Self::WriteFailed { .. } => "see the server's log: its disk is full, or its folder cannot be written",
+            Self::ClusterDown { .. } => {
+                "bring back the nodes of the slots that nobody serves (redis-cli --cluster check)"
+            }
+            Self::NoFieldExpiry { .. } => {
+                "use Redis 7.4 or Valkey 9 or later, where many steps share an entity for long"
+            }
+            Self::ClockDiffers { .. } => "keep all clocks in step (NTP)",
+            Self::ClockJumped { .. } => "keep all clocks in step (NTP), and never set one back or forth by hand",
             Self::Slow { .. } => "bring the server nearer, or see what keeps it busy",
         }
     }
@@ -92,71 +156,21 @@ impl fmt::Display for Finding {
             }
             Self::NotPersistent { server } => write!(f, "{server} may forget records when it restarts (appendonly no)"),
             Self::NoReplica { server } => write!(f, "{server} has no replica"),
+            Self::TooFewReplicas { server, connected, asked } => {
+                write!(f, "{server} has {connected} replicas, and each write is to reach {asked}")
+            }
+            Self::WriteFailed { server, what } => write!(f, "{server} failed to write to its disk ({what})"),
+            Self::ClusterDown { server, unserved } => {
+                write!(f, "{server} says that the Cluster is down: {unserved} slots are not served")
+            }
+            Self::NoFieldExpiry { server, version } => {
+                write!(f, "{server} is {version}, which cannot expire a single step")
+            }
+            Self::ClockDiffers { server, by } => {
+                write!(f, "{server} has a clock that is {by:?} off from this machine's")
+            }
+            Self::ClockJumped { server, by } => write!(f, "{server} has a clock that jumped by {by:?}"),
             Self::Slow { server, round_trip } => write!(f, "{server} took {round_trip:?} to answer"),
         }
-    }
-}
-
-impl RedisStore {
-    /// Looks at every server that takes writes, for what its records may suffer from. Needs the permission to run
-    /// `INFO`.
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), idempotent_runtime::StoreError> {
-    /// use idempotent_runtime::store::RedisStore;
-    ///
-    /// let store = RedisStore::connect("redis://127.0.0.1/").await?;
-    /// for finding in store.check().await? {
-    ///     println!("{finding}: {}", finding.advice());
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`Refused`](crate::store::StoreErrorKind::Refused) without that permission,
-    /// [`Unavailable`](crate::store::StoreErrorKind::Unavailable) when a server cannot be reached.
-    pub async fn check(&self) -> Result<Vec<Finding>, StoreError> {
-        let mut findings = Vec::new();
-        for server in self.connections.servers() {
-            let asked = Instant::now();
-            let mut question = redis::cmd("INFO");
-            question.arg("memory").arg("persistence").arg("replication");
-            let answer = server.send(&question).await.map_err(Failure::into_error)?;
-            look(&server, &told(&answer), asked.elapsed(), &mut findings);
-        }
-        Ok(findings)
-    }
-}
-
-fn look(server: &Connections, info: &str, round_trip: Duration, findings: &mut Vec<Finding>) {
-    let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim);
-    let server = || server.place.to_string();
-    // Without a limit to its memory a server evicts nothing.
-    let limited = field("maxmemory").is_some_and(|limit| limit != "0");
-    match field("maxmemory_policy") {
-        Some(policy) if limited && policy != "noeviction" => {
-            findings.push(Finding::Evicts { server: server(), policy: policy.to_owned() });
-        }
-        _ => {}
-    }
-    if field("aof_enabled") == Some("0") {
-        findings.push(Finding::NotPersistent { server: server() });
-    }
-    if field("connected_slaves") == Some("0") {
-        findings.push(Finding::NoReplica { server: server() });
-    }
-    if round_trip > SLOW {
-        findings.push(Finding::Slow { server: server(), round_trip });
-    }
-}
-
-/// The text of an answer to `INFO`.
-fn told(answer: &Value) -> String {
-    match answer {
-        Value::BulkString(text) => String::from_utf8_lossy(text).into_owned(),
-        Value::VerbatimString { text, .. } => text.clone(),
-        _ => String::new(),
     }
 }
