@@ -2,6 +2,7 @@
 
 mod bench;
 mod command;
+mod features;
 mod fuzz;
 mod loom;
 mod model;
@@ -35,6 +36,8 @@ enum Task {
         #[arg(last = true)]
         runner_arguments: Vec<String>,
     },
+    /// Build the runtime with no feature, and with each alone, without a warning.
+    Features,
     /// Fuzz what reads bytes of other people; needs cargo-fuzz and a C++ compiler.
     Fuzz {
         /// `header`, `record` or `key`; all of them where none is named.
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Task::Setup { check: true } => setup::check(),
         Task::Setup { check: false } => setup::run(),
         Task::Test { runner_arguments } => test::run(&runner_arguments),
+        Task::Features => features::run(),
         Task::Fuzz { targets, seconds } => fuzz::run(&targets, seconds),
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Model { arguments } => model::run(&arguments),
