@@ -69,7 +69,7 @@ fn claimed(answer: &ClaimAnswer) -> Reply {
     }
 }
 
-fn plain(answer: &Answer) -> Reply {
+fn plain(answer: Answer) -> Reply {
     match answer {
         Answer::Held => Reply::Held,
         Answer::Lost => Reply::Lost,
@@ -90,11 +90,11 @@ impl<S: Store> Store for Journal<S> {
     }
 
     fn begin<'a>(&'a self, key: &'a Key, token: Token) -> When<'a, Answer> {
-        Box::pin(self.watched(key, token, Asked::Begin, self.store.begin(key, token), plain))
+        Box::pin(self.watched(key, token, Asked::Begin, self.store.begin(key, token), |answer| plain(*answer)))
     }
 
     fn renew<'a>(&'a self, key: &'a Key, token: Token) -> When<'a, Answer> {
-        Box::pin(self.watched(key, token, Asked::Renew, self.store.renew(key, token), plain))
+        Box::pin(self.watched(key, token, Asked::Renew, self.store.renew(key, token), |answer| plain(*answer)))
     }
 
     fn complete<'a>(
@@ -109,7 +109,9 @@ impl<S: Store> Store for Journal<S> {
     }
 
     fn release<'a>(&'a self, key: &'a Key, token: Token, release: Release<'a>, lease: Duration) -> When<'a, Answer> {
-        Box::pin(self.watched(key, token, Asked::Release, self.store.release(key, token, release, lease), plain))
+        Box::pin(self.watched(key, token, Asked::Release, self.store.release(key, token, release, lease), |answer| {
+            plain(*answer)
+        }))
     }
 
     fn put_back<'a>(
@@ -120,7 +122,7 @@ impl<S: Store> Store for Journal<S> {
         superseded: Option<(&'a Completed, Retention)>,
     ) -> When<'a, Answer> {
         let answer = self.store.put_back(key, token, lease, superseded);
-        Box::pin(self.watched(key, token, Asked::PutBack, answer, plain))
+        Box::pin(self.watched(key, token, Asked::PutBack, answer, |answer| plain(*answer)))
     }
 
     fn watch(&self, key: &Key) -> Watch {

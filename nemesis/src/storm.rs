@@ -142,7 +142,7 @@ fn publish(desk: &Desk, seed: u64, until: Instant) {
     let mut rng = StdRng::seed_from_u64(seed);
     while Instant::now() < until {
         if desk.keys().1 < OPEN {
-            let mut delays = [Duration::ZERO; COPIES as usize];
+            let mut delays = [Duration::ZERO; COPIES];
             delays[1] = Duration::from_millis(rng.random_range(0..150));
             delays[2] = Duration::from_millis(rng.random_range(500..8000));
             desk.publish(delays);

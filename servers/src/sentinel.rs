@@ -30,7 +30,7 @@ pub struct Sentinels {
     /// The port of each server that clients are told.
     told: Vec<u16>,
     // Ended before their folders are removed: fields are dropped in this order.
-    sentinels: Vec<Sentinel>,
+    watchers: Vec<Sentinel>,
 }
 
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Sentinels {
         // At once, so that all are in step when the tests begin.
         let settings = settings.clone().args(["--repl-diskless-sync-delay", "0"]);
         let (servers, proxies) = (Vec::new(), Vec::new());
-        let mut all = Self { servers, proxies, reached, told: Vec::new(), sentinels: Vec::new() };
+        let mut all = Self { servers, proxies, reached, told: Vec::new(), watchers: Vec::new() };
         for _ in 0..3 {
             let Started { server, proxy, told } = all.reached.start(&settings, "--replica-announce-port")?;
             all.servers.push(server);
@@ -80,7 +80,7 @@ impl Sentinels {
             replica.cli(&["REPLICAOF", "127.0.0.1", &primary.to_string()])?;
         }
         for _ in 0..3 {
-            all.sentinels.push(Sentinel::start(primary, &all.reached, password)?);
+            all.watchers.push(Sentinel::start(primary, &all.reached, password)?);
         }
         all.wait_until_complete()?;
         Ok(all)
@@ -88,7 +88,7 @@ impl Sentinels {
 
     /// `redis+sentinel://127.0.0.1:PORT,127.0.0.1:PORT,127.0.0.1:PORT/orders`; over TLS `rediss+sentinel`.
     pub fn url(&self) -> String {
-        let hosts: Vec<_> = self.sentinels.iter().map(|sentinel| format!("127.0.0.1:{}", sentinel.told)).collect();
+        let hosts: Vec<_> = self.watchers.iter().map(|sentinel| format!("127.0.0.1:{}", sentinel.told)).collect();
         let scheme = if let Reached::OverTls(_) = self.reached { "rediss" } else { "redis" };
         format!("{scheme}+sentinel://{}/{}", hosts.join(","), Self::NAME)
     }
@@ -106,7 +106,7 @@ impl Sentinels {
 
     /// The port that the first Sentinel names.
     fn named(&self) -> Result<Option<i64>, Error> {
-        self.sentinels.first().ok_or(Error::NotRunning)?.named()
+        self.watchers.first().ok_or(Error::NotRunning)?.named()
     }
 
     /// The proxy in front of each server, in their order; none where there are none.
@@ -126,9 +126,9 @@ impl Sentinels {
     /// [`Error::Refused`] where the Sentinels see no replica that could take over.
     pub fn fail_over(&self) -> Result<(), Error> {
         let before = self.named()?;
-        self.sentinels[0].ask(&["SENTINEL", "FAILOVER", Self::NAME])?;
+        self.watchers[0].ask(&["SENTINEL", "FAILOVER", Self::NAME])?;
         self.wait("no other primary was named", || {
-            let named: Vec<_> = self.sentinels.iter().map(Sentinel::named).collect::<Result<_, Error>>()?;
+            let named: Vec<_> = self.watchers.iter().map(Sentinel::named).collect::<Result<_, Error>>()?;
             Ok(named.iter().all(|port| *port == named[0] && *port != before))
         })
     }
@@ -139,7 +139,7 @@ impl Sentinels {
     ///
     /// [`Error::NotRunning`] where it was killed already.
     pub fn kill_sentinel(&self, at: usize) -> Result<(), Error> {
-        self.sentinels[at].process.kill()
+        self.watchers[at].process.kill()
     }
 
     /// Starts a Sentinel again that was killed: it remembers what it knew.
@@ -148,7 +148,7 @@ impl Sentinels {
     ///
     /// [`Error::NotReady`] where it does not start.
     pub fn restart_sentinel(&self, at: usize) -> Result<(), Error> {
-        let sentinel = &self.sentinels[at];
+        let sentinel = &self.watchers[at];
         let password = sentinel.password.as_deref();
         sentinel.process.replace(|| launch(&sentinel.program, &sentinel.folder, sentinel.port, password))
     }
@@ -160,7 +160,7 @@ impl Sentinels {
     /// [`Error::NotReady`] where that does not come about.
     pub fn wait_until_complete(&self) -> Result<(), Error> {
         self.wait("they did not all find each other", || {
-            for sentinel in &self.sentinels {
+            for sentinel in &self.watchers {
                 let replicas = sentinel.ask(&["SENTINEL", "REPLICAS", Self::NAME])?;
                 let sound = |replica: &crate::Reply| {
                     field(replica, "flags").as_deref() == Some("slave")
@@ -192,7 +192,7 @@ impl Sentinels {
         let deadline = Instant::now() + PATIENCE;
         while !done()? {
             if Instant::now() > deadline {
-                let seen = self.sentinels[0].ask(&["SENTINEL", "REPLICAS", Self::NAME]);
+                let seen = self.watchers[0].ask(&["SENTINEL", "REPLICAS", Self::NAME]);
                 let log = seen.map(|reply| reply.to_string()).unwrap_or_default();
                 return Err(Error::NotReady { server: "redis-sentinel", reason: otherwise.to_owned(), log });
             }

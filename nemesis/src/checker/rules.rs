@@ -6,7 +6,7 @@ use examples::fence;
 
 use super::facts::{self, Answer, Call, Facts, Kind, Run, Write};
 use super::lost::Lost;
-use crate::desk::COPIES;
+use crate::desk::OF_A_KEY;
 use crate::history::State;
 use crate::work::Work;
 
@@ -93,19 +93,19 @@ pub(super) fn runs_do_not_overlap(facts: &Facts, lost: &Lost, complain: &mut imp
 
 /// 3. Every key is completed in the end, every message is settled, every duplicate got the recorded value.
 pub(super) fn all_is_completed(facts: &Facts, lost: &Lost, complain: &mut impl FnMut(String)) {
-    let Some(last) = facts.dumps.last().filter(|dump| dump.from == 0 && facts.over) else {
+    let Some(end) = facts.dumps.last().filter(|dump| dump.from == 0 && facts.over) else {
         return complain("the history has no end".to_owned());
     };
     let mut recorded = HashMap::new();
     for key in 0..facts.keys {
-        match last.records.get(&key).map(|held| held.state) {
+        match end.records.get(&key).map(|held| held.state) {
             Some(State::Completed(Some(value))) => drop(recorded.insert(key, value)),
             other => complain(format!("key {key} is not completed in the end: {other:?}")),
         }
     }
     let settled: HashSet<u64> =
         answered(facts).filter(|(_, answer)| answer.settles).map(|(call, _)| call.message).collect();
-    let messages = 0..facts.keys * (COPIES + 1);
+    let messages = 0..facts.keys * OF_A_KEY;
     for message in messages.filter(|message| !settled.contains(message)) {
         complain(format!("message {message} was never settled"));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Checked, check};
-use crate::desk::COPIES;
+use crate::desk::OF_A_KEY;
 use crate::history::{Asked, Event, Held, Histories, Reply, State};
 
 /// A history as it is told: moments are milliseconds.
@@ -108,7 +108,7 @@ impl Story {
     /// All other messages are duplicates, and this is what the server holds.
     fn ends(mut self, at: u64, promoted: bool, held: (u64, Held)) -> Checked {
         let State::Completed(Some(value)) = held.1.state else { panic!("it ends with a value") };
-        for message in 1..=COPIES {
+        for message in 1..OF_A_KEY {
             self.replays(at, message, value);
         }
         self.dump(at + 100, promoted, [held]);
@@ -323,7 +323,7 @@ fn a_claim_that_was_put_back_is_not_lost() {
 #[test]
 fn a_key_that_is_not_completed_in_the_end() {
     let (mut story, run) = simple();
-    for message in 1..=COPIES {
+    for message in 1..OF_A_KEY {
         story.replays(300, message, run.value);
     }
     story.dump(400, false, [held(run.value, 1, State::Failed)]);
@@ -335,7 +335,7 @@ fn a_key_that_is_not_completed_in_the_end() {
 fn a_message_that_is_never_settled() {
     let (mut story, run) = simple();
     story.nemesis(1, Event::Published { keys: 1 });
-    for message in 1..COPIES {
+    for message in 1..OF_A_KEY - 1 {
         story.replays(300, message, run.value);
     }
     story.dump(400, false, [completed(run.value, 1)]);

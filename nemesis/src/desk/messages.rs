@@ -3,10 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use super::{COPIES, Done};
-
-/// Of a key's messages: those of the storm, and the last.
-const OF_A_KEY: u64 = COPIES + 1;
+use super::{COPIES, Done, OF_A_KEY};
 
 #[derive(Debug, Default)]
 pub(super) struct Messages {
@@ -31,7 +28,7 @@ impl Messages {
     }
 
     /// Publishes the messages of one more key; how many keys there are then.
-    pub(super) fn publish(&mut self, delays: [Duration; COPIES as usize]) -> u64 {
+    pub(super) fn publish(&mut self, delays: [Duration; COPIES]) -> u64 {
         for (copy, delay) in (0..).zip(delays) {
             self.send(self.keys * OF_A_KEY + copy, delay);
         }
@@ -41,7 +38,7 @@ impl Messages {
 
     pub(super) fn send_all_again(&mut self) {
         for key in 0..self.keys {
-            self.send(key * OF_A_KEY + COPIES, Duration::ZERO);
+            self.send(key * OF_A_KEY + OF_A_KEY - 1, Duration::ZERO);
         }
     }
 

@@ -14,8 +14,11 @@ use self::messages::Messages;
 pub(crate) use self::serve::serve;
 use crate::history::{Event, Log};
 
-/// Messages of each key while it storms; one more comes in the end.
-pub(crate) const COPIES: u64 = 3;
+/// Messages of each key while it storms.
+pub(crate) const COPIES: usize = 3;
+
+/// All messages of a key: one more comes in the end.
+pub(crate) const OF_A_KEY: u64 = 4;
 
 /// What a consumer says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -74,7 +77,7 @@ impl Desk {
     }
 
     /// Publishes all messages of one more key, each after a delay.
-    pub(crate) fn publish(&self, delays: [Duration; COPIES as usize]) {
+    pub(crate) fn publish(&self, delays: [Duration; COPIES]) {
         let mut state = self.lock();
         let keys = state.messages.publish(delays);
         self.log.write(&Event::Published { keys });

@@ -13,6 +13,7 @@ use rand::seq::IteratorRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
 use super::Tally;
+use super::bag::Bag;
 use crate::consumer::Settings;
 use crate::deployment::POLL;
 use crate::history::{Event, Log};
@@ -33,8 +34,15 @@ pub(crate) struct Herd {
     processes: Vec<Process>,
     settings: Settings,
     rng: StdRng,
+    harms: Bag<Harm>,
     log: Arc<Log>,
     tally: Tally,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Harm {
+    Kill,
+    Stop,
 }
 
 struct Process {
@@ -45,7 +53,8 @@ struct Process {
 impl Herd {
     pub(crate) fn start(settings: Settings, seed: u64, log: Arc<Log>, tally: Tally) -> Result<Self> {
         let rng = StdRng::seed_from_u64(seed);
-        let mut herd = Self { processes: Vec::new(), settings, rng, log, tally };
+        let mut herd =
+            Self { processes: Vec::new(), settings, rng, harms: Bag::of(&[Harm::Kill, Harm::Stop]), log, tally };
         for _ in 0..PROCESSES {
             let process = herd.spawn()?;
             herd.processes.push(process);
@@ -70,13 +79,11 @@ impl Herd {
         let in_motion = self.processes.iter().enumerate().filter(|(_, process)| process.stopped_until.is_none());
         let in_motion: Vec<_> = in_motion.map(|(at, _)| at).collect();
         let Some(victim) = in_motion.iter().copied().choose(&mut self.rng) else { return Ok(()) };
-        if self.rng.random_bool(0.5) {
-            return self.kill(victim);
+        match self.harms.draw(&mut self.rng) {
+            Harm::Kill => self.kill(victim),
+            Harm::Stop if in_motion.len() > IN_MOTION => self.stop(victim),
+            Harm::Stop => Ok(()),
         }
-        if in_motion.len() > IN_MOTION {
-            self.stop(victim)?;
-        }
-        Ok(())
     }
 
     fn kill(&mut self, victim: usize) -> Result<()> {

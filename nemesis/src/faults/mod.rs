@@ -1,9 +1,11 @@
 //! The harm that is done.
 //!
+//! - `bag`: which harm comes next
 //! - `herd`: to the processes of consumers
 //! - `network`: to connections and scripts
 //! - `servers`: to servers, one trouble after the other, and what they held is written down around each
 
+mod bag;
 mod herd;
 mod network;
 mod servers;

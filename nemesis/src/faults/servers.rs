@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use rand::rngs::StdRng;
-use rand::seq::{IndexedRandom as _, SliceRandom as _};
+use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use servers::Cluster;
 
 use super::Tally;
+use super::bag::Bag;
 use crate::deployment::{Deployment, is_in_charge};
 use crate::desk::Desk;
 use crate::dump;
@@ -65,22 +66,18 @@ pub(crate) struct Servers<'a> {
     log: Arc<Log>,
     tally: Tally,
     promoted: bool,
-    left: Vec<Trouble>,
+    troubles: Bag<Trouble>,
 }
 
 impl<'a> Servers<'a> {
     pub(crate) fn new(deployment: &'a Deployment, desk: Arc<Desk>, seed: u64, log: Arc<Log>, tally: Tally) -> Self {
         let rng = StdRng::seed_from_u64(seed);
-        Self { deployment, desk, rng, log, tally, promoted: false, left: Vec::new() }
+        Self { deployment, desk, rng, log, tally, promoted: false, troubles: Bag::of(Trouble::of(deployment)) }
     }
 
-    /// Does one harm, and waits until the deployment is whole again. Every kind comes once before one comes again.
+    /// Does one harm, and waits until the deployment is whole again.
     pub(crate) fn harm(&mut self) -> Result<()> {
-        if self.left.is_empty() {
-            self.left = Trouble::of(self.deployment).to_vec();
-            self.left.shuffle(&mut self.rng);
-        }
-        let Some(trouble) = self.left.pop() else { return Ok(()) };
+        let trouble = self.troubles.draw(&mut self.rng);
         let shards = self.deployment.shards();
         let shard = shards.choose(&mut self.rng).expect("there is one").clone();
         let Some(primary) = self.deployment.primary(&shard) else { return Ok(()) };
@@ -127,12 +124,11 @@ impl<'a> Servers<'a> {
 
     fn fail_over(&mut self, shard: &[usize], primary: usize) -> Result<()> {
         self.tally.count("failover_asked", self.deployment.servers()[primary].port());
-        let asked = match self.deployment {
-            Deployment::Sentinel(sentinels) => sentinels.fail_over(),
-            _ => {
-                let replica = shard.iter().find(|at| **at != primary).expect("each shard has a replica");
-                self.deployment.servers()[*replica].cli(&["CLUSTER", "FAILOVER"]).map(drop)
-            }
+        let asked = if let Deployment::Sentinel(sentinels) = self.deployment {
+            sentinels.fail_over()
+        } else {
+            let replica = shard.iter().find(|at| **at != primary).expect("each shard has a replica");
+            self.deployment.servers()[*replica].cli(&["CLUSTER", "FAILOVER"]).map(drop)
         };
         // Right after another failover there is nobody who could.
         if asked.is_ok() {
