@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{Error, Redis, RedisBinary, Reply};
+use crate::reached::{Reached, Started};
+use crate::{Error, Proxy, Redis, RedisBinary, RedisBuilder, Reply};
 
 /// How long the nodes may take to find each other.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -22,6 +23,11 @@ const SLOTS: u16 = 16_384;
 #[derive(Debug)]
 pub struct Cluster {
     nodes: Vec<Redis>,
+    /// One for each node, or none.
+    proxies: Vec<Proxy>,
+    reached: Reached,
+    /// The port of each node that clients are told.
+    told: Vec<u16>,
 }
 
 impl Cluster {
@@ -31,13 +37,28 @@ impl Cluster {
     ///
     /// [`Error::Missing`] where the server is not installed; [`Error::NotReady`] where the nodes do not come together.
     pub fn start(binary: RedisBinary) -> Result<Self, Error> {
-        let node = |_| {
-            let settings =
-                [["--cluster-enabled", "yes"], ["--cluster-node-timeout", "3000"], ["--repl-diskless-sync-delay", "0"]];
-            Redis::builder(binary).args(settings.concat()).start()
-        };
-        let nodes: Vec<_> = (0..2 * PRIMARIES).map(node).collect::<Result<_, _>>()?;
-        let cluster = Self { nodes };
+        Self::start_reached(&Redis::builder(binary), Reached::Directly)
+    }
+
+    /// As [`start`](Self::start), with settings of your own for each node.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn start_reached(settings: &RedisBuilder, reached: Reached) -> Result<Self, Error> {
+        let cluster =
+            [["--cluster-enabled", "yes"], ["--cluster-node-timeout", "3000"], ["--repl-diskless-sync-delay", "0"]];
+        let mut settings = settings.clone().args(cluster.concat());
+        if let Reached::OverTls(_) = reached {
+            settings = settings.args(["--tls-cluster", "yes"]);
+        }
+        let mut cluster = Self { nodes: Vec::new(), proxies: Vec::new(), reached, told: Vec::new() };
+        for _ in 0..2 * PRIMARIES {
+            let Started { server, proxy, told } = cluster.reached.start(&settings, "--cluster-announce-port")?;
+            cluster.nodes.push(server);
+            cluster.proxies.extend(proxy);
+            cluster.told.push(told);
+        }
         cluster.create()?;
         Ok(cluster)
     }
@@ -52,7 +73,9 @@ impl Cluster {
             primary.cli(&["CLUSTER", "SET-CONFIG-EPOCH", &(at + 1).to_string()])?;
         }
         for node in &self.nodes[1..] {
-            self.nodes[0].cli(&["CLUSTER", "MEET", "127.0.0.1", &node.port().to_string()])?;
+            // From which the port of the bus is counted; what clients are told is told on the bus.
+            let port = self.port_among_nodes(node).to_string();
+            self.nodes[0].cli(&["CLUSTER", "MEET", "127.0.0.1", &port])?;
         }
         self.wait("they did not meet", |node| Ok(info(node, "cluster_known_nodes")? == self.nodes.len().to_string()))?;
         for (primary, replica) in primaries.iter().zip(replicas) {
@@ -61,15 +84,31 @@ impl Cluster {
         self.wait_until_whole()
     }
 
-    /// `redis+cluster://127.0.0.1:PORT,127.0.0.1:PORT,127.0.0.1:PORT`, with the first three nodes.
+    /// The port at which other nodes reach one.
+    fn port_among_nodes(&self, node: &Redis) -> u16 {
+        let told = self.nodes.iter().zip(&self.told).find(|(other, _)| other.port() == node.port());
+        match (&self.reached, told) {
+            (Reached::OverTls(_), Some((_, told))) => *told,
+            _ => node.port(),
+        }
+    }
+
+    /// `redis+cluster://127.0.0.1:PORT,127.0.0.1:PORT,127.0.0.1:PORT`, with the first three nodes; over TLS
+    /// `rediss+cluster`.
     pub fn url(&self) -> String {
-        let seeds = self.nodes.iter().take(PRIMARIES).map(|node| format!("127.0.0.1:{}", node.port()));
-        format!("redis+cluster://{}", seeds.collect::<Vec<_>>().join(","))
+        let seeds = self.told.iter().take(PRIMARIES).map(|port| format!("127.0.0.1:{port}"));
+        let scheme = if let Reached::OverTls(_) = self.reached { "rediss" } else { "redis" };
+        format!("{scheme}+cluster://{}", seeds.collect::<Vec<_>>().join(","))
     }
 
     /// Every node, the first primaries first and then a replica of each.
     pub fn nodes(&self) -> &[Redis] {
         &self.nodes
+    }
+
+    /// The proxy in front of each node, in their order; none where there are none.
+    pub fn proxies(&self) -> &[Proxy] {
+        &self.proxies
     }
 
     /// The slot of a key, which is that of its hash tag where it has one.
@@ -96,7 +135,10 @@ impl Cluster {
         };
         let node = ranges.list().iter().find(holds).and_then(|range| range.list().get(2));
         let port = node.and_then(|node| node.list().get(1)).and_then(Reply::integer);
-        self.nodes.iter().find(|node| Some(i64::from(node.port())) == port).ok_or(Error::NotRunning)
+        // Who asks without TLS is told the plain port.
+        let is_it = |told: &u16, node: &Redis| [*told, node.port()].into_iter().any(|own| Some(i64::from(own)) == port);
+        let found = self.nodes.iter().zip(&self.told).find(|(node, told)| is_it(told, node));
+        found.map(|(node, _)| node).ok_or(Error::NotRunning)
     }
 
     /// Gives one command about a key to the node that serves it.
@@ -126,7 +168,7 @@ impl Cluster {
     ///
     /// [`Error::Refused`] where a node does not play its part.
     pub fn end_migration(&self, slot: u16, from: &Redis, to: &Redis) -> Result<(), Error> {
-        let (number, port) = (slot.to_string(), to.port().to_string());
+        let (number, port) = (slot.to_string(), self.port_among_nodes(to).to_string());
         loop {
             let keys = from.cli(&["CLUSTER", "GETKEYSINSLOT", &number, "100"])?;
             if keys.list().is_empty() {

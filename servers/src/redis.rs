@@ -16,7 +16,7 @@ use crate::{Error, Program, Reply, pin, port};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Ports tried before a server is given up on.
-const TRIES: usize = 5;
+pub(crate) const TRIES: usize = 5;
 
 /// Which Redis (or what speaks like it) to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -275,7 +275,7 @@ impl Redis {
     }
 }
 
-fn is_port_taken(error: &Error) -> bool {
+pub(crate) fn is_port_taken(error: &Error) -> bool {
     matches!(error, Error::NotReady { log, .. } if log.contains("Address already in use"))
 }
 

@@ -1,6 +1,6 @@
 //! A Cluster of one's own.
 
-use servers::{Cluster, Error, RedisBinary, needed};
+use servers::{Cluster, Error, Proxy, Reached, Redis, RedisBinary, needed};
 
 #[test]
 fn every_binary_makes_a_cluster_whose_slots_are_all_served() {
@@ -30,4 +30,18 @@ fn a_slot_moves_with_its_keys() {
     let moved = from.cli(&["GET", "key"]).unwrap_err();
     assert!(matches!(&moved, Error::Refused(words) if words.starts_with("MOVED")), "{moved}");
     assert_eq!(to.cli(&["GET", "key"]).unwrap().text(), Some("value"));
+}
+
+#[test]
+fn behind_proxies_every_node_is_known_by_its_proxy() {
+    let settings = Redis::builder(RedisBinary::System).persistent();
+    let Some(cluster) = needed(Cluster::start_reached(&settings, Reached::ThroughProxies)) else { return };
+    let ports: Vec<_> = cluster.proxies().iter().map(Proxy::port).collect();
+    let told = cluster.nodes()[5].cli(&["CLUSTER", "SLOTS"]).unwrap().to_string();
+    // Replicas are told of once they have replicated something.
+    assert!(ports[..3].iter().all(|port| told.contains(&port.to_string())), "{told}");
+    assert!(cluster.nodes().iter().all(|node| !told.contains(&node.port().to_string())), "{told}");
+    assert!(ports[..3].iter().all(|port| cluster.url().contains(&port.to_string())));
+    let slot = Cluster::slot("key");
+    cluster.primary_of(slot).unwrap().cli(&["SET", "key", "value"]).unwrap();
 }

@@ -1,6 +1,6 @@
 //! A primary with replicas and Sentinels of one's own.
 
-use servers::{Sentinels, needed};
+use servers::{Proxy, Reached, Redis, RedisBinary, Sentinels, needed};
 
 #[test]
 fn another_server_becomes_the_primary_and_holds_the_data() {
@@ -37,4 +37,20 @@ fn a_sentinel_that_was_killed_comes_back_with_what_it_knew() {
     all.kill_sentinel(0).unwrap();
     all.restart_sentinel(0).unwrap();
     all.wait_until_complete().unwrap();
+}
+
+#[test]
+fn behind_proxies_everybody_is_reached_through_one() {
+    let settings = Redis::builder(RedisBinary::System).persistent();
+    let Some(all) = needed(Sentinels::start_reached(&settings, Reached::ThroughProxies, None)) else { return };
+    let ports: Vec<_> = all.proxies().iter().map(Proxy::port).collect();
+    assert_eq!(ports.len(), 3);
+    let primary = all.primary().unwrap();
+    assert_eq!(primary.port(), all.servers()[0].port());
+    let followers = primary.cli(&["INFO", "replication"]).unwrap().to_string();
+    assert!(ports[1..].iter().all(|port| followers.contains(&format!("port={port},state=online"))), "{followers}");
+    assert!(all.proxies()[0].connections() > 0, "its replicas and Sentinels come through it");
+    all.fail_over().unwrap();
+    assert_ne!(all.primary().unwrap().port(), all.servers()[0].port());
+    all.wait_until_followed().unwrap();
 }

@@ -2,10 +2,12 @@
 
 mod bench;
 mod command;
+mod features;
 mod fuzz;
 mod loom;
 mod model;
 mod setup;
+mod storm;
 mod test;
 
 use std::process::ExitCode;
@@ -34,6 +36,8 @@ enum Task {
         #[arg(last = true)]
         runner_arguments: Vec<String>,
     },
+    /// Build the runtime with no feature, and with each alone, without a warning.
+    Features,
     /// Fuzz what reads bytes of other people; needs cargo-fuzz and a C++ compiler.
     Fuzz {
         /// `header`, `record` or `key`; all of them where none is named.
@@ -45,6 +49,14 @@ enum Task {
     /// Build for release and run the benchmarks.
     Bench {
         /// Handed to the benchmarks: `--json`, or the name of one.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Deliver orders to consumers that are killed; with `--nemesis`, harm servers and connections too.
+    ///
+    /// `--nemesis --minutes 3` storms on one server, behind Sentinels and on a Cluster, and checks all that was done.
+    Storm {
+        /// Handed to the storm: `--nemesis`, `--minutes 3`, `--json`, `--kill-every 2s`, `--help`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
@@ -63,9 +75,11 @@ fn main() -> ExitCode {
         Task::Setup { check: true } => setup::check(),
         Task::Setup { check: false } => setup::run(),
         Task::Test { runner_arguments } => test::run(&runner_arguments),
+        Task::Features => features::run(),
         Task::Fuzz { targets, seconds } => fuzz::run(&targets, seconds),
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Model { arguments } => model::run(&arguments),
+        Task::Storm { arguments } => storm::run(&arguments),
         Task::Loom => loom::run(),
     };
     match done {

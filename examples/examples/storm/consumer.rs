@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use examples::broker::Broker;
+use examples::fence::Answer;
 use futures_util::StreamExt as _;
 use idempotent_runtime::{Disposition, Error, Idempotency, current, idempotent, with_outcome};
 use lapin::message::Delivery;
@@ -15,7 +16,6 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::fence::Answer;
 use crate::ledger::{Report, Verdict};
 use crate::sink::Line;
 

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
+use examples::fence::{Answer, Checked, Fences, check};
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Checked, check};
-use crate::fence::{Answer, Fences};
 use crate::stops::{Moment, Stops};
 
 /// What a consumer tells the sink. Each is answered before the consumer goes on.

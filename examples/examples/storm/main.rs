@@ -10,16 +10,14 @@
 //!
 //! `consumer.rs` has the handler and is what an application would have. The rest judges it: runs are counted by a sink
 //! outside the consumers (`sink.rs`, `ledger.rs`), consumers are processes that are killed and stopped at random
-//! (`herd.rs`). The sink is fenced (`fence.rs`): it refuses the effect of a process that woke up after another had taken
-//! over, which no lease can prevent; what it did is checked by other means (`check.rs`).
+//! (`herd.rs`). The sink is fenced (`examples::fence`): it refuses the effect of a process that woke up after another had taken
+//! over, which no lease can prevent; what it did is checked by other means.
 //!
 //! It ends with an error when a message is not settled, an order is not completed, two runs of an order overlap of which
 //! none stood still, an effect is accepted below the highest fence of its order, or more runs were made than orders and
 //! interruptions explain.
 
-mod check;
 mod consumer;
-mod fence;
 mod harm;
 mod herd;
 mod ledger;

@@ -8,14 +8,12 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use serde::Serialize;
-use tokio::io::{AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
+use anyhow::Result;
+use examples::fence::Answer;
+use examples::line::write_line;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::sleep;
 
-use crate::fence::Answer;
 use crate::ledger::{Ledger, Report, Speaker};
 
 pub(crate) struct Sink {
@@ -60,55 +58,28 @@ async fn hear_all(mut stream: TcpStream, ledger: &Mutex<Ledger>, speaker: &mut S
     Ok(())
 }
 
-async fn write_line(write: &mut (impl AsyncWrite + Unpin), what: &impl Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_vec(what)?;
-    line.push(b'\n');
-    write.write_all(&line).await
-}
-
 fn lock(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
     ledger.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One consumer's line to the sink.
 #[derive(Debug)]
-pub(crate) struct Line(mpsc::Sender<Spoken>);
-
-type Spoken = (Report, oneshot::Sender<Answer>);
+pub(crate) struct Line {
+    line: examples::line::Line<Report, Answer>,
+    /// How long an effect travels: a process that is stopped meanwhile delivers it when it wakes up.
+    on_the_way: Duration,
+}
 
 impl Line {
-    /// `on_the_way` is for how long an effect travels: a process that is stopped meanwhile delivers it when it wakes up,
-    /// whatever its handler has come to.
     pub(crate) async fn open(sink: SocketAddr, on_the_way: Duration) -> Result<Self> {
-        let stream = TcpStream::connect(sink).await.context("the sink has gone")?;
-        stream.set_nodelay(true)?;
-        let (reports, inbox) = mpsc::channel(1);
-        tokio::spawn(carry(stream, inbox, on_the_way));
-        let line = Self(reports);
+        let line = Self { line: examples::line::Line::open(sink).await?, on_the_way };
         line.tell(Report::Hello { process: std::process::id() }).await?;
         Ok(line)
     }
 
-    /// Returns once the sink has heard it, with its answer. A handler that is cancelled here does not garble the line: another task
-    /// carries it.
+    /// Returns once the sink has heard it, with its answer.
     pub(crate) async fn tell(&self, report: Report) -> Result<Answer> {
-        let (heard, answer) = oneshot::channel();
-        let gone = "the sink has gone";
-        self.0.send((report, heard)).await.ok().context(gone)?;
-        answer.await.context(gone)
+        let on_the_way = if report.is_effect() { self.on_the_way } else { Duration::ZERO };
+        self.line.ask(report, on_the_way).await
     }
-}
-
-async fn carry(mut stream: TcpStream, mut inbox: mpsc::Receiver<Spoken>, on_the_way: Duration) -> Result<()> {
-    let (read, mut write) = stream.split();
-    let mut answers = BufReader::new(read).lines();
-    while let Some((report, heard)) = inbox.recv().await {
-        if report.is_effect() && !on_the_way.is_zero() {
-            sleep(on_the_way).await;
-        }
-        write_line(&mut write, &report).await?;
-        let answer = answers.next_line().await?.context("no answer")?;
-        _ = heard.send(serde_json::from_str(&answer)?); // nobody waits if the handler was cancelled
-    }
-    Ok(())
 }

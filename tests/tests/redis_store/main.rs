@@ -1,12 +1,16 @@
 //! The Redis store on real servers: the contract, and what a client must survive.
 
 mod answers;
+mod authority;
+mod clocks;
 mod cluster;
 mod conformance;
 mod connections;
 mod crowd;
 mod findings;
+mod logged;
 mod outages;
+mod permissions;
 mod records;
 mod recovery;
 #[path = "../../../idempotent-runtime/tests/reference/reference.rs"]
@@ -16,4 +20,5 @@ mod sentinel;
 mod sequence;
 mod sequences;
 mod support;
+mod tls;
 mod transports;

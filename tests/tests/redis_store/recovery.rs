@@ -120,3 +120,40 @@ async fn scripts_that_were_flushed_are_no_outage() {
     let record = |key: &str| server.cli(&["GET", key]).expect("an answer").text().map(str::to_owned);
     assert_eq!(seen.no_run_was_repeated_but_for_lost_writes(record), 0);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_were_cut_are_no_outage() {
+    let Some(server) = redis() else { return };
+    let proxy = Proxy::start(server.port()).expect("the proxy starts");
+    let crowd = Crowd::call(&proxy.url(&server.url())).await;
+    let mut longest = Duration::ZERO;
+    for _ in 0..20 {
+        crowd.recovery().await;
+        assert!(proxy.cut() > 0, "there was one");
+        longest = longest.max(crowd.recovery().await);
+    }
+    assert!(longest < RECOVERY, "{longest:?}");
+    assert_eq!(crowd.refused(), 0, "a caller noticed");
+    println!("cut: {longest:?}; {}", crowd.end().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_that_were_lost_are_no_outage() {
+    let Some(server) = redis() else { return };
+    let proxy = Proxy::start(server.port()).expect("the proxy starts");
+    let crowd = Crowd::call(&proxy.url(&server.url())).await;
+    let mut longest = Duration::ZERO;
+    for lost in 1..=20 {
+        crowd.recovery().await;
+        // What was asked is done, and its caller does not know.
+        proxy.lose_answers(1);
+        until("it is lost", || proxy.answers_lost() >= lost).await;
+        longest = longest.max(crowd.recovery().await);
+    }
+    assert!(longest < RECOVERY, "{longest:?}");
+    assert_eq!(crowd.refused(), 0, "a caller noticed");
+    let seen = crowd.end().await;
+    println!("answers lost: {longest:?}; {seen}");
+    let record = |key: &str| server.cli(&["GET", key]).expect("an answer").text().map(str::to_owned);
+    assert_eq!(seen.no_run_was_repeated_but_for_lost_writes(record), 0);
+}

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use idempotent_runtime::Token;
 use idempotent_runtime::store::{ClaimAnswer, CompleteAnswer, RedisStore};
-use servers::Sentinels;
+use servers::{Reached, Redis, RedisBinary, Sentinels};
 
 use crate::conformance::every_case_holds;
 use crate::crowd::Crowd;
@@ -65,6 +65,27 @@ async fn callers_leave_a_primary_that_was_demoted() {
     assert!(matches!(answer, ClaimAnswer::Completed(_)), "{answer:?}");
     let primary = sentinels.primary().expect("there is one");
     assert!(crate::support::text(primary, &key).is_some(), "it is at the new primary");
+}
+
+#[tokio::test]
+async fn the_sentinels_have_a_password_of_their_own() {
+    let settings = Redis::builder(RedisBinary::System);
+    let Some(sentinels) = servers::needed(Sentinels::start_reached(&settings, Reached::Directly, Some("s3ntinel")))
+    else {
+        return;
+    };
+    let given = || builder().sentinel_password("s3ntinel");
+    let store = within_bound(given().connect(&sentinels.url())).await.expect("they know it");
+    assert_eq!(claim(&store, &key(), Token::random()).await.expect("an answer"), FIRST);
+    sentinels.fail_over().expect("another takes over");
+    let answer = at_last(async || claim(&store, &key(), Token::random()).await).await;
+    assert_eq!(answer, FIRST, "they are asked again, with it");
+
+    // None, or another, is refused in their words; it is not that of the servers.
+    for (asking, words) in [(builder(), "NOAUTH"), (builder().sentinel_password("other"), "WRONGPASS")] {
+        let error = refused(within_bound(asking.connect(&sentinels.url())).await).to_string();
+        assert!(error.contains(words), "{error}");
+    }
 }
 
 /// A crowd calls while the primary goes away and another is promoted.

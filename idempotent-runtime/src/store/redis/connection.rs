@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use super::address::{Address, How};
 use super::error::{Ended, Failure, NoAnswer, NotConnected};
+use super::findings::LastLook;
 use super::handshake;
 use super::sentinel::Sentinel;
 use super::wire::Wire;
@@ -83,11 +84,13 @@ pub(super) struct Connections {
     pub(super) how: Arc<How>,
     live: RwLock<Vec<(Id, Arc<Connection>)>>,
     attempts: Mutex<Vec<(Id, watch::Receiver<Option<Attempt>>)>>,
+    /// What its clock showed.
+    pub(super) last_look: LastLook,
 }
 
 impl Connections {
     pub(super) fn new(place: Place, how: Arc<How>) -> Self {
-        Self { place, how, live: RwLock::default(), attempts: Mutex::default() }
+        Self { place, how, live: RwLock::default(), attempts: Mutex::default(), last_look: LastLook::default() }
     }
 
     /// Sends one command on this runtime's connection, which is made if there is none.

@@ -56,7 +56,7 @@ use crate::token::Token;
 /// A store on Redis or Valkey: one server, a primary behind Sentinels, or a Cluster.
 ///
 /// Each key is one string, one line that a person can read in `redis-cli`. Needs Redis 7.0 or Valkey 7.2, and the
-/// permission to run `HELLO`, `SELECT`, `INFO`, `SET`, `GET`, `GETRANGE`, `PEXPIRE`, `PTTL`, `TIME`, `EVALSHA` and `SCRIPT LOAD`.
+/// permissions that the [guide](crate::guide::redis) names.
 ///
 /// Every runtime that calls gets a connection of its own. A connection that is lost, that ended up at a replica, or
 /// whose server has been silent for the [response time-out](RedisStoreBuilder::response_timeout) is given up: all who

@@ -2,20 +2,23 @@
 
 use std::collections::HashMap;
 
-use crate::fence::{Answer, Presented};
+use super::{Answer, Presented};
 
 /// What a history comes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Checked {
-    pub(crate) accepted: usize,
-    pub(crate) refused: usize,
+pub struct Checked {
+    /// Effects that took place.
+    pub accepted: usize,
+    /// Effects that did not.
+    pub refused: usize,
     /// Accepted although a higher fence of that order had come before.
-    pub(crate) accepted_below_fence: usize,
+    pub accepted_below_fence: usize,
     /// Refused although no higher fence of that order had come before.
-    pub(crate) refused_wrongly: usize,
+    pub refused_wrongly: usize,
 }
 
-pub(crate) fn check(history: &[Presented]) -> Checked {
+/// Goes through a history, in the order in which it came.
+pub fn check(history: &[Presented]) -> Checked {
     let mut orders: HashMap<usize, Vec<Presented>> = HashMap::new();
     for &presented in history {
         orders.entry(presented.order).or_default().push(presented);

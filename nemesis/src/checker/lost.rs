@@ -1,0 +1,70 @@
+//! Which acknowledged writes the store has lost: proven by what a server holds that has taken over.
+//!
+//! A record only moves on: from claim to claim with one attempt more, and to its end, where it stays. So a server that
+//! was looked at after a write had been acknowledged, and holds nothing, or an earlier state, or a claim of another
+//! that counts no more attempts than the write's own, does not have that write.
+//!
+//! Nothing is proven by a server that never took over from another, and nothing about claims that were put back: there
+//! the record does go back to what it was.
+
+use std::collections::{HashMap, HashSet};
+
+use super::facts::{Dump, Facts, Kind, Write};
+use crate::history::{Held, Moment, State};
+
+/// What clocks in milliseconds and the time between reading and writing down may come to.
+const BLUR: Moment = 300_000;
+
+/// The writes that are lost.
+#[derive(Debug, Default)]
+pub(super) struct Lost {
+    by_token: HashMap<String, HashSet<Kind>>,
+}
+
+impl Lost {
+    pub(super) fn find(facts: &Facts) -> Self {
+        let mut lost = Self::default();
+        let dumps: Vec<_> = facts.dumps.iter().filter(|dump| dump.promoted).collect();
+        for write in &facts.writes {
+            if !facts.put_back.contains(&write.token) && dumps.iter().any(|dump| proves_loss(dump, write)) {
+                lost.by_token.entry(write.token.clone()).or_default().insert(write.kind);
+            }
+        }
+        lost
+    }
+
+    /// How many writes: a claim and its renewals count as one.
+    pub(super) fn count(&self) -> usize {
+        let kinds = |kinds: &HashSet<Kind>| {
+            usize::from(kinds.contains(&Kind::Completion))
+                + usize::from(kinds.contains(&Kind::Claim) || kinds.contains(&Kind::Renewal))
+        };
+        self.by_token.values().map(kinds).sum()
+    }
+
+    /// Whether something of this claim was lost.
+    pub(super) fn has(&self, token: &str) -> bool {
+        self.by_token.contains_key(token)
+    }
+}
+
+fn proves_loss(dump: &Dump, write: &Write) -> bool {
+    if dump.at <= write.acknowledged || write.key < dump.from {
+        return false;
+    }
+    match dump.records.get(&write.key) {
+        None => true,
+        Some(held) if held.token == write.token => is_earlier(held, dump.at, write),
+        Some(held) => held.attempt <= write.attempt,
+    }
+}
+
+/// Whether a record of the claim itself is as it was before the write.
+fn is_earlier(held: &Held, at: Moment, write: &Write) -> bool {
+    match (write.kind, held.state) {
+        (Kind::Claim, _) | (Kind::Completion, State::Completed(_)) => false,
+        (Kind::Completion, _) => true,
+        (Kind::Renewal, State::InProgress { renewed_ago }) => at.saturating_sub(renewed_ago * 1000) + BLUR < write.sent,
+        (Kind::Renewal, _) => false,
+    }
+}
