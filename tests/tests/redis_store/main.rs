@@ -17,3 +17,4 @@ mod sequence;
 mod sequences;
 mod support;
 mod transports;
+mod waking;

@@ -3,12 +3,13 @@
 //! A command is built from bytes in one buffer, without a `String`: most of the client's time goes here.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::{Cmd, RedisWrite as _, Value};
 
 use super::RedisStore;
 use super::error::Failure;
+use super::heads::Head;
 use super::scripts::{self, Script};
 use super::value::{self, Malformed, Put as _, Record, State};
 use crate::key::Key;
@@ -17,6 +18,10 @@ use crate::store::{
     Acquired, Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Found, OnLapse, Release, Retention, StoreError,
 };
 use crate::token::Token;
+
+/// A run that was over so soon after its claim wakes nobody: waiters look at least as often in the beginning, and first
+/// calls whose end nobody waits for are to cost the server nothing more.
+const BRIEF: Duration = Duration::from_millis(20);
 
 /// Bytes of a command besides its key, owner, error and result.
 const ROOM: usize = 176;
@@ -28,6 +33,7 @@ impl RedisStore {
         if request.fenced {
             return Box::pin(self.claim_by_script(key, request)).await;
         }
+        let asked = Instant::now();
         let mut head = Vec::with_capacity(64 + request.owner.len());
         head.put_head(request);
         let mut command = Cmd::with_capacity(7, ROOM + key.as_str().len() + request.owner.len());
@@ -36,7 +42,7 @@ impl RedisStore {
         command.arg("NX").arg("PX").arg(value::in_progress_millis(request.kept())).arg("GET");
         let answer = match self.connections.send(&command).await {
             Ok(Value::Nil) => {
-                self.heads.remember(key, request.token, head);
+                self.heads.remember(key, request.token, Head { text: head, asked });
                 Some(ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None }))
             }
             Ok(Value::BulkString(text)) => judge(key, &text, request),
@@ -94,8 +100,8 @@ impl RedisStore {
         retention: Retention,
     ) -> Result<CompleteAnswer, StoreError> {
         let head = self.heads.take(key, token);
-        let room = ROOM + head.as_ref().map_or(0, Vec::len) + length(result);
-        let mut command = call(&scripts::COMPLETE, key, 4, room);
+        let room = ROOM + head.as_ref().map_or(0, |head| head.text.len()) + length(result);
+        let mut command = call(&scripts::COMPLETE, key, 6, room);
         let mut in_progress = command.writer_for_next_arg();
         in_progress.put(b"1p ");
         in_progress.put(token.text().as_bytes());
@@ -103,13 +109,15 @@ impl RedisStore {
         let mut record = command.writer_for_next_arg();
         if let Some(head) = &head {
             record.put(b"1c ");
-            record.put(head);
+            record.put(&head.text);
         }
         record.put_result(result);
         drop(record);
         keep(&mut command, retention);
-        if head.is_none() {
-            command.arg("result");
+        let is_brief = head.as_ref().is_some_and(|head| head.asked.elapsed() < BRIEF);
+        if !is_brief {
+            command.arg(if head.is_none() { "result" } else { "" });
+            self.publish(&mut command, key);
         }
         match self.run(&scripts::COMPLETE, &command).await {
             Ok(Value::Int(1)) => Ok(CompleteAnswer::Held),
@@ -135,9 +143,11 @@ impl RedisStore {
             Release::Failed(error) => ("failed", error),
             Release::GivenUp => ("given-up", ""),
         };
-        let mut command = call(&scripts::RELEASE, key, 6, ROOM + error.len());
+        let mut command = call(&scripts::RELEASE, key, 9, ROOM + error.len());
         command.arg(token.text().as_bytes()).arg(how).arg(error).arg(value::millis(lease.saturating_mul(2)));
-        held(self.run(&scripts::RELEASE, command.arg("").arg("")).await)
+        command.arg("").arg("").arg("");
+        self.publish(&mut command, key);
+        held(self.run(&scripts::RELEASE, &command).await)
     }
 
     pub(super) async fn put_record_back(
@@ -149,7 +159,7 @@ impl RedisStore {
     ) -> Result<Answer, StoreError> {
         self.heads.take(key, token);
         let room = ROOM + superseded.map_or(0, |(completed, _)| length(&completed.result));
-        let mut command = call(&scripts::RELEASE, key, 7, room);
+        let mut command = call(&scripts::RELEASE, key, 9, room);
         command.arg(token.text().as_bytes()).arg("put-back").arg("").arg(value::millis(lease.saturating_mul(2)));
         match superseded {
             Some((completed, retention)) => {
@@ -159,7 +169,17 @@ impl RedisStore {
             }
             None => drop(command.arg("").arg("").arg("")),
         }
+        self.publish(&mut command, key);
         held(self.run(&scripts::RELEASE, &command).await)
+    }
+
+    /// How a script is to tell that a run has ended: the command and the channel.
+    pub(super) fn publish(&self, command: &mut Cmd, key: &Key) {
+        let spread = self.connections.spread();
+        match spread.channel(key.as_str()) {
+            Some(channel) => command.arg(spread.publish()).arg(channel),
+            None => command.arg("").arg(""),
+        };
     }
 
     /// Runs a script; loads it first where the server has lost it.

@@ -6,7 +6,7 @@
 //! another, once for all who wait.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use redis::{Cmd, Value};
@@ -14,9 +14,11 @@ use tokio::runtime::{Handle, Id};
 use tokio::sync::watch;
 
 use super::address::{Address, How};
+use super::driver::Owner;
 use super::error::{Ended, Failure, NoAnswer, NotConnected};
 use super::handshake;
 use super::sentinel::Sentinel;
+use super::waking::Waking;
 use super::wire::Wire;
 use crate::store::{StoreError, StoreErrorKind};
 
@@ -83,11 +85,12 @@ pub(super) struct Connections {
     pub(super) how: Arc<How>,
     live: RwLock<Vec<(Id, Arc<Connection>)>>,
     attempts: Mutex<Vec<(Id, watch::Receiver<Option<Attempt>>)>>,
+    pub(super) waking: Waking,
 }
 
 impl Connections {
     pub(super) fn new(place: Place, how: Arc<How>) -> Self {
-        Self { place, how, live: RwLock::default(), attempts: Mutex::default() }
+        Self { place, how, live: RwLock::default(), attempts: Mutex::default(), waking: Waking::default() }
     }
 
     /// Sends one command on this runtime's connection, which is made if there is none.
@@ -108,6 +111,8 @@ impl Connections {
     fn judge(&self, connection: &Connection, answer: Result<Value, Failure>) -> Result<Value, Failure> {
         if let Err(Failure::Store { reconnect: true, .. }) = answer {
             self.forget(&connection.0);
+            // The connection that listens may lead to the same server.
+            self.waking.lose();
         }
         answer
     }
@@ -195,6 +200,15 @@ impl Connections {
 
     fn attempts(&self) -> MutexGuard<'_, Vec<(Id, watch::Receiver<Option<Attempt>>)>> {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection that has ended is forgotten.
+impl Owner for Weak<Connections> {
+    fn ended(&self, wire: &Arc<Wire>) {
+        if let Some(table) = self.upgrade() {
+            table.forget(wire);
+        }
     }
 }
 

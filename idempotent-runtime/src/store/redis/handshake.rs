@@ -5,6 +5,7 @@ use std::sync::Arc;
 use redis::{Cmd, RedisConnectionInfo, Value};
 
 use super::connection::{Connection, Connections};
+use super::driver::Owner;
 use super::error::Failure;
 use super::scripts;
 use super::wire::{Answer, Wire};
@@ -17,6 +18,17 @@ pub(super) async fn open(connections: &Arc<Connections>) -> Result<Connection, S
     let address = connections.place.address().await?;
     let connection = address.open(&connections.how, Arc::downgrade(connections)).await?;
     greet(&connection.0, &connections.how.login).await?;
+    Ok(connection)
+}
+
+/// Opens a connection that listens, whatever the server's role: a replica hears what its primary publishes.
+pub(super) async fn listen(
+    connections: &Arc<Connections>,
+    owner: impl Owner + 'static,
+) -> Result<Connection, StoreError> {
+    let address = connections.place.address().await?;
+    let connection = address.open(&connections.how, owner).await?;
+    login(&connection.0, &connections.how.login).await?;
     Ok(connection)
 }
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use redis::{Cmd, Value};
 
+use super::channel::Spread;
 use super::cluster::Cluster;
 use super::connection::Connections;
 use super::error::Failure;
+use crate::store::Watch;
 
 /// Where commands go.
 #[derive(Clone)]
@@ -28,6 +30,27 @@ impl Link {
         match node.send(command).await {
             Ok(answer) => Ok(answer),
             Err(failure) => Box::pin(cluster.follow(command, node, failure)).await,
+        }
+    }
+
+    /// Watches for the end of a run, where the key's server is.
+    pub(super) fn watch(&self, key: &str) -> Watch {
+        let server = match self {
+            Self::One(connections) => Some(Arc::clone(connections)),
+            Self::Cluster(cluster) => cluster.node_of(key.as_bytes()),
+        };
+        let spread = self.spread();
+        match server.zip(spread.channel(key)) {
+            Some((server, channel)) => server.watch(spread, &channel),
+            None => Watch::never(),
+        }
+    }
+
+    /// How far the end of a run is told.
+    pub(super) fn spread(&self) -> Spread {
+        match self {
+            Self::One(_) => Spread::Server,
+            Self::Cluster(_) => Spread::Shard,
         }
     }
 

@@ -11,6 +11,7 @@
 //! - `link`, `cluster`: which server a command goes to
 //! - `sentinel`, `inquiry`: where the primary is, in the words of others
 //! - `wire`, `driver`, `reading`: a connection: the commands of many callers in one write, the answers handed out
+//! - `waking`, `listener`, `channel`: who waits for the end of a run, and how they are woken
 //! - `address`, `tls`, `url`: where servers are and how to reach them
 //! - `findings`: what is dangerous to the records
 //! - `error`: what the client's errors mean
@@ -18,6 +19,7 @@
 mod address;
 mod admin;
 mod builder;
+mod channel;
 mod cluster;
 mod commands;
 mod connection;
@@ -28,6 +30,7 @@ mod handshake;
 mod heads;
 mod inquiry;
 mod link;
+mod listener;
 mod reading;
 mod scripts;
 mod sentinel;
@@ -35,6 +38,7 @@ mod sentinel;
 mod tls;
 mod url;
 mod value;
+mod waking;
 mod wire;
 
 use std::fmt;
@@ -57,6 +61,9 @@ use crate::token::Token;
 ///
 /// Each key is one string, one line that a person can read in `redis-cli`. Needs Redis 7.0 or Valkey 7.2, and the
 /// permission to run `HELLO`, `SELECT`, `INFO`, `SET`, `GET`, `GETRANGE`, `PEXPIRE`, `PTTL`, `TIME`, `EVALSHA` and `SCRIPT LOAD`.
+///
+/// Waiters are [woken](Store::watch) where the user may `PUBLISH` and `SUBSCRIBE` (in a Cluster `SPUBLISH` and
+/// `SSUBSCRIBE`) on the channels `idempotent:ended:*`; elsewhere they poll.
 ///
 /// Every runtime that calls gets a connection of its own. A connection that is lost, that ended up at a replica, or
 /// whose server has been silent for the [response time-out](RedisStoreBuilder::response_timeout) is given up: all who
@@ -168,8 +175,8 @@ impl Store for RedisStore {
         Box::pin(self.put_record_back(key, token, lease, superseded))
     }
 
-    fn watch(&self, _: &Key) -> Watch {
-        Watch::never()
+    fn watch(&self, key: &Key) -> Watch {
+        self.connections.watch(key.as_str())
     }
 
     fn admin(&self) -> Option<&dyn Admin> {

@@ -87,6 +87,11 @@ impl Cluster {
         })
     }
 
+    /// The node that has a key, as far as is known.
+    pub(super) fn node_of(&self, key: &[u8]) -> Option<Arc<Connections>> {
+        self.read(|map| map.node(Slot::of_key(key)))
+    }
+
     /// Goes on where a node did not answer a command as a single server would.
     pub(super) async fn follow(
         self: &Arc<Self>,
