@@ -128,8 +128,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     ) -> Reply<'a, Answer>;
 
     /// Watches `key` for the end of a run: it was completed, released, given up, or put back. Whatever ends one once the
-    /// watch is [ready](Watch::ready) wakes it, so a caller that looks after that misses nothing. A store that cannot wake
-    /// returns [`Watch::never`], and its callers poll.
+    /// watch is [ready](Watch::ready) wakes it, so a caller that looks after that misses nothing. A store that wakes
+    /// [usually](Watch::usually) may leave out the ends of runs that were shorter than 50 ms. One that cannot wake returns
+    /// [`Watch::never`], and its callers poll.
     fn watch(&self, key: &Key) -> Watch;
 
     /// The store's administration, if it has one.
@@ -172,7 +173,7 @@ pub struct ClaimRequest<'a> {
 }
 
 /// What becomes of a claim that has begun and then lapsed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OnLapse {
     /// The next call takes over.
     TakeOver,

@@ -9,6 +9,9 @@ use crate::store::{Found, Watch};
 /// Long against a wake-up on any store.
 pub(super) const BOUND: Duration = Duration::from_secs(5);
 
+/// A run whose end a store must tell, where it does not do so surely.
+const LONG_ENOUGH: Duration = Duration::from_millis(50);
+
 /// A watch that wakes from now on; `None` where the store wakes nobody.
 pub(super) async fn ready(t: &Trial<'_>) -> Option<Watch> {
     let mut watch = t.store.watch(&t.key);
@@ -17,6 +20,9 @@ pub(super) async fn ready(t: &Trial<'_>) -> Option<Watch> {
     }
     let ready = tokio::time::timeout(BOUND, watch.ready()).await;
     assert!(ready.expect("the watch was not made ready"), "the watch will not wake after all");
+    if !watch.is_sure() {
+        tokio::time::sleep(LONG_ENOUGH).await;
+    }
     Some(watch)
 }
 
