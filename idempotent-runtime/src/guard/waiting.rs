@@ -10,7 +10,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::backoff::Backoff;
+use super::flight::Following;
 use crate::key::Key;
+use crate::lease::Lease;
 use crate::policy::OnBusy;
 use crate::store::{Store, Watch};
 
@@ -48,11 +50,7 @@ impl Waiting {
 
     /// Waits until it is worth looking again; `false` when the call's patience is at its end.
     pub(super) async fn pause(&mut self, store: &dyn Store, key: &Key, remaining: Duration) -> bool {
-        if self.patience.is_zero() {
-            return false;
-        }
-        let until = *self.until.get_or_insert_with(|| Instant::now() + self.patience);
-        let left = until.saturating_duration_since(Instant::now());
+        let left = self.left();
         if left.is_zero() {
             return false;
         }
@@ -73,6 +71,26 @@ impl Waiting {
             }
         }
         true
+    }
+
+    /// The same for a run of this process: its call tells when it ends.
+    pub(super) async fn pause_here(&mut self, following: &mut Following, lease: &Lease) -> bool {
+        let left = self.left();
+        if left.is_zero() {
+            return false;
+        }
+        // When the lease is in doubt, the store is to be asked.
+        following.ended(left.min(lease.remaining())).await;
+        true
+    }
+
+    /// What is left of the call's patience, from the first pause.
+    fn left(&mut self) -> Duration {
+        if self.patience.is_zero() {
+            return Duration::ZERO;
+        }
+        let until = *self.until.get_or_insert_with(|| Instant::now() + self.patience);
+        until.saturating_duration_since(Instant::now())
     }
 
     /// Watches, for one look more before sleeping: the last one was taken without the watch.
