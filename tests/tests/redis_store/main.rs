@@ -11,6 +11,7 @@ mod records;
 mod recovery;
 #[path = "../../../idempotent-runtime/tests/reference/reference.rs"]
 mod reference;
+mod replicas;
 mod sentinel;
 #[path = "../../../idempotent-runtime/tests/reference/sequence.rs"]
 mod sequence;

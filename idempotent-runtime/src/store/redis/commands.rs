@@ -10,6 +10,7 @@ use redis::{Cmd, RedisWrite as _, Value};
 use super::RedisStore;
 use super::error::Failure;
 use super::heads::Head;
+use super::replicas::Copied;
 use super::scripts::{self, Script};
 use super::value::{self, Malformed, Put as _, Record, State};
 use crate::key::Key;
@@ -40,13 +41,14 @@ impl RedisStore {
         command.arg("SET").arg(key.as_str());
         command.writer_for_next_arg().put_claim(&head, request);
         command.arg("NX").arg("PX").arg(value::in_progress_millis(request.kept())).arg("GET");
-        let answer = match self.connections.send(&command).await {
-            Ok(Value::Nil) => {
+        let answer = match self.send_copied(&command).await {
+            Ok((Value::Nil, copied)) => {
+                copied.enough()?;
                 self.heads.remember(key, request.token, Head { text: head, asked });
                 Some(ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None }))
             }
-            Ok(Value::BulkString(text)) => judge(key, &text, request),
-            Ok(other) => return Err(unexpected(&other)),
+            Ok((Value::BulkString(text), _)) => judge(key, &text, request),
+            Ok((other, _)) => return Err(unexpected(&other)),
             Err(Failure::WrongType) => Some(wrong_type(key)),
             Err(failure) => return Err(failure.into_error()),
         };
@@ -75,8 +77,14 @@ impl RedisStore {
             None => command.arg(""),
         };
         command.arg(value::mark(request.begun)).arg(if request.fenced { "fenced" } else { "" });
-        match self.run(&scripts::CLAIM, &command).await {
-            Ok(answer) => read_claim(key, &answer),
+        match self.run_copied(&scripts::CLAIM, &command).await {
+            Ok((answer, copied)) => {
+                let answer = read_claim(key, &answer)?;
+                if matches!(answer, ClaimAnswer::Acquired(_)) {
+                    copied.enough()?;
+                }
+                Ok(answer)
+            }
             Err(Failure::WrongType) => Ok(wrong_type(key)),
             Err(failure) => Err(failure.into_error()),
         }
@@ -84,12 +92,12 @@ impl RedisStore {
 
     pub(super) async fn begin_record(&self, key: &Key, token: Token) -> Result<Answer, StoreError> {
         let mut command = call(&scripts::BEGIN, key, 1, ROOM);
-        held(self.run(&scripts::BEGIN, command.arg(token.text().as_bytes())).await)
+        held_copied(self.run_copied(&scripts::BEGIN, command.arg(token.text().as_bytes())).await)
     }
 
     pub(super) async fn renew_record(&self, key: &Key, token: Token) -> Result<Answer, StoreError> {
         let mut command = call(&scripts::RENEW, key, 1, ROOM);
-        held(self.run(&scripts::RENEW, command.arg(token.text().as_bytes())).await)
+        held_copied(self.run_copied(&scripts::RENEW, command.arg(token.text().as_bytes())).await)
     }
 
     pub(super) async fn complete_record(
@@ -119,13 +127,13 @@ impl RedisStore {
             command.arg(if head.is_none() { "result" } else { "" });
             self.publish(&mut command, key);
         }
-        match self.run(&scripts::COMPLETE, &command).await {
-            Ok(Value::Int(1)) => Ok(CompleteAnswer::Held),
-            Ok(Value::Int(0)) => Ok(CompleteAnswer::Absent),
-            Ok(Value::BulkString(text)) => {
+        match self.run_copied(&scripts::COMPLETE, &command).await {
+            Ok((Value::Int(1), copied)) => copied.enough().map(|()| CompleteAnswer::Held),
+            Ok((Value::Int(0), _)) => Ok(CompleteAnswer::Absent),
+            Ok((Value::BulkString(text), _)) => {
                 Ok(CompleteAnswer::Lost(Record::read(&text).ok().and_then(Record::completed)))
             }
-            Ok(other) => Err(unexpected(&other)),
+            Ok((other, _)) => Err(unexpected(&other)),
             Err(Failure::WrongType) => Ok(CompleteAnswer::Lost(None)),
             Err(failure) => Err(failure.into_error()),
         }
@@ -186,16 +194,45 @@ impl RedisStore {
     pub(super) async fn run(&self, script: &'static Script, command: &Cmd) -> Result<Value, Failure> {
         match self.connections.send(command).await {
             Err(Failure::NoScript) => {
-                let mut load = Cmd::with_capacity(3, script.source().len() + 16);
-                load.arg("SCRIPT").arg("LOAD").arg(script.source());
                 Box::pin(async {
-                    self.connections.send(&load).await?;
+                    self.load(script).await?;
                     self.connections.send(command).await
                 })
                 .await
             }
             answer => answer,
         }
+    }
+
+    /// The same for a script whose write is to be copied, where copies are asked for.
+    async fn run_copied(&self, script: &'static Script, command: &Cmd) -> Result<(Value, Copied), Failure> {
+        if self.replicas.is_none() {
+            return Ok((self.run(script, command).await?, Copied::Enough));
+        }
+        match self.send_copied(command).await {
+            Err(Failure::NoScript) => {
+                Box::pin(async {
+                    self.load(script).await?;
+                    self.send_copied(command).await
+                })
+                .await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Sends a write that is to be copied, where copies are asked for.
+    async fn send_copied(&self, command: &Cmd) -> Result<(Value, Copied), Failure> {
+        match self.replicas {
+            None => Ok((self.connections.send(command).await?, Copied::Enough)),
+            Some(replicas) => Box::pin(self.connections.send_copied(command, replicas)).await,
+        }
+    }
+
+    async fn load(&self, script: &'static Script) -> Result<(), Failure> {
+        let mut load = Cmd::with_capacity(3, script.source().len() + 16);
+        load.arg("SCRIPT").arg("LOAD").arg(script.source());
+        self.connections.send(&load).await.map(drop)
     }
 }
 
@@ -284,6 +321,19 @@ fn held(answer: Result<Value, Failure>) -> Result<Answer, StoreError> {
         Ok(other) => Err(unexpected(&other)),
         Err(failure) => Err(failure.into_error()),
     }
+}
+
+/// The same for a write that does not count before it is copied.
+fn held_copied(answer: Result<(Value, Copied), Failure>) -> Result<Answer, StoreError> {
+    let (answer, copied) = match answer {
+        Ok((value, copied)) => (Ok(value), copied),
+        Err(failure) => (Err(failure), Copied::Enough),
+    };
+    let answer = held(answer)?;
+    if answer == Answer::Held {
+        copied.enough()?;
+    }
+    Ok(answer)
 }
 
 /// When the lease began cannot be told any more.

@@ -33,6 +33,8 @@ if not record then
   return 0
 end
 if record:find('1c' .. ARGV[1]:sub(3), 1, true) == 1 then
+  -- Written again as it is, for those who wait until replicas have it.
+  call('SET', key, record, 'KEEPTTL')
   return 1
 end
 return record

@@ -17,6 +17,7 @@ use super::address::{Address, How};
 use super::driver::Owner;
 use super::error::{Ended, Failure, NoAnswer, NotConnected};
 use super::handshake;
+use super::replicas::Pool;
 use super::sentinel::Sentinel;
 use super::waking::Waking;
 use super::wire::Wire;
@@ -86,11 +87,19 @@ pub(super) struct Connections {
     live: RwLock<Vec<(Id, Arc<Connection>)>>,
     attempts: Mutex<Vec<(Id, watch::Receiver<Option<Attempt>>)>>,
     pub(super) waking: Waking,
+    pub(super) pool: Pool,
 }
 
 impl Connections {
     pub(super) fn new(place: Place, how: Arc<How>) -> Self {
-        Self { place, how, live: RwLock::default(), attempts: Mutex::default(), waking: Waking::default() }
+        Self {
+            place,
+            how,
+            live: RwLock::default(),
+            attempts: Mutex::default(),
+            waking: Waking::default(),
+            pool: Pool::default(),
+        }
     }
 
     /// Sends one command on this runtime's connection, which is made if there is none.
@@ -111,10 +120,14 @@ impl Connections {
     fn judge(&self, connection: &Connection, answer: Result<Value, Failure>) -> Result<Value, Failure> {
         if let Err(Failure::Store { reconnect: true, .. }) = answer {
             self.forget(&connection.0);
-            // The connection that listens may lead to the same server.
-            self.waking.lose();
+            self.lose();
         }
         answer
+    }
+
+    /// The server is of no more use, and the connection that listens may lead to it.
+    pub(super) fn lose(&self) {
+        self.waking.lose();
     }
 
     /// This runtime's connection.
@@ -190,7 +203,7 @@ impl Connections {
         let mut last = None;
         for pause in PAUSES {
             tokio::time::sleep(pause).await;
-            match handshake::open(self).await {
+            match handshake::open(self, &self.how).await {
                 Err(error) if error.kind() == StoreErrorKind::Unavailable => last = Some(error),
                 settled => return settled,
             }

@@ -9,6 +9,7 @@ use super::channel::Spread;
 use super::cluster::Cluster;
 use super::connection::Connections;
 use super::error::Failure;
+use super::replicas::{Copied, Replicas};
 use crate::store::Watch;
 
 /// Where commands go.
@@ -29,7 +30,20 @@ impl Link {
         let node = cluster.node(command)?;
         match node.send(command).await {
             Ok(answer) => Ok(answer),
-            Err(failure) => Box::pin(cluster.follow(command, node, failure)).await,
+            Err(failure) => Ok(Box::pin(cluster.follow(command, None, node, failure)).await?.0),
+        }
+    }
+
+    /// Sends one write about one key, which is to be copied to the replicas of its server.
+    pub(super) async fn send_copied(&self, command: &Cmd, replicas: Replicas) -> Result<(Value, Copied), Failure> {
+        let cluster = match self {
+            Self::One(connections) => return connections.send_copied(None, command, replicas).await,
+            Self::Cluster(cluster) => cluster,
+        };
+        let node = cluster.node(command)?;
+        match node.send_copied(None, command, replicas).await {
+            Ok(answer) => Ok(answer),
+            Err(failure) => cluster.follow(command, Some(replicas), node, failure).await,
         }
     }
 

@@ -12,6 +12,7 @@
 //! - `sentinel`, `inquiry`: where the primary is, in the words of others
 //! - `wire`, `driver`, `reading`: a connection: the commands of many callers in one write, the answers handed out
 //! - `waking`, `listener`, `channel`: who waits for the end of a run, and how they are woken
+//! - `replicas`: writes that count only when replicas have them
 //! - `address`, `tls`, `url`: where servers are and how to reach them
 //! - `findings`: what is dangerous to the records
 //! - `error`: what the client's errors mean
@@ -32,6 +33,7 @@ mod inquiry;
 mod link;
 mod listener;
 mod reading;
+mod replicas;
 mod scripts;
 mod sentinel;
 #[cfg(feature = "tls")]
@@ -49,6 +51,7 @@ pub use self::builder::RedisStoreBuilder;
 pub use self::findings::{Finding, Severity};
 use self::heads::Heads;
 use self::link::Link;
+use self::replicas::Replicas;
 use super::{
     Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, Release, Reply, Retention, Store, StoreError, Watch,
 };
@@ -87,6 +90,8 @@ use crate::token::Token;
 pub struct RedisStore {
     connections: Link,
     heads: Arc<Heads>,
+    /// Who must have a write before it counts.
+    replicas: Option<Replicas>,
 }
 
 impl RedisStore {
