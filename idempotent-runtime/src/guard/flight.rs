@@ -57,7 +57,8 @@ enum News {
 
 /// A call's part.
 pub(super) enum Part {
-    Lead(Lead),
+    /// In a box, which keeps the claims small of all who are alone.
+    Lead(Box<Lead>),
     Follow(Following),
 }
 
@@ -92,7 +93,7 @@ impl Flights {
         let news = watch::Sender::new(News::Asking);
         all.insert(question.clone(), news.clone());
         drop(all);
-        Part::Lead(Lead { flights: Arc::clone(self), question, news })
+        Part::Lead(Box::new(Lead { flights: Arc::clone(self), question, news }))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Question, watch::Sender<News>>> {

@@ -54,7 +54,7 @@ pub(super) struct Owned {
     kept: Retention,
     otherwise: Option<Work>,
     /// Who follows it in this process.
-    lead: Option<Lead>,
+    lead: Option<Box<Lead>>,
 }
 
 impl Owned {
@@ -64,7 +64,7 @@ impl Owned {
         lease: Arc<Lease>,
         kept: Retention,
         superseded: Option<Superseded>,
-        lead: Option<Lead>,
+        lead: Option<Box<Lead>>,
     ) -> Self {
         let enlisted = core.keeper.enlist(Arc::clone(&lease));
         if let Some(lead) = &lead {
