@@ -36,6 +36,8 @@ enum What {
     Memory,
     /// Requests behind the layer for `Idempotency-Key` on the memory store, against those without.
     Http,
+    /// Duplicates that are answered without a round trip: cached ones, and those that one call asks for.
+    Repeats,
     /// The size of a record in Redis, and of a future.
     Sizes,
 }
@@ -61,6 +63,9 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<()> {
     }
     if wanted(What::Redis) {
         redis::speed(&mut figures, cli.quick)?;
+    }
+    if wanted(What::Repeats) {
+        redis::repeats(&mut figures, cli.quick)?;
     }
     let text = if cli.json { serde_json::to_string(&figures)? + "\n" } else { table::text(&figures) };
     Ok(std::io::stdout().write_all(text.as_bytes())?)

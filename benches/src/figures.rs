@@ -14,6 +14,12 @@ pub(crate) struct Figures {
     pub(crate) first_call: Option<ByInFlight<f64>>,
     /// The same for duplicates.
     pub(crate) duplicate: Option<ByInFlight<f64>>,
+    /// Nanoseconds of one duplicate of a record that is cached in the process.
+    pub(crate) cached_duplicate_ns: Option<f64>,
+    /// A thousand duplicates of one key in flight: their throughput where one asks for all, over that where each asks.
+    pub(crate) collapsed: Option<f64>,
+    /// Claims of these thousand, where one asks for all.
+    pub(crate) collapsed_claims: Option<f64>,
     /// Nanoseconds of one first call on the memory store.
     pub(crate) memory_call_ns: Option<f64>,
     /// Allocations of one first call on the memory store.
@@ -47,6 +53,8 @@ pub(crate) type ByInFlight<T> = BTreeMap<usize, T>;
 pub(crate) struct Spreads {
     pub(crate) first_call: ByInFlight<[f64; 2]>,
     pub(crate) duplicate: ByInFlight<[f64; 2]>,
+    pub(crate) cached_duplicate_ns: Option<[f64; 2]>,
+    pub(crate) collapsed: Option<[f64; 2]>,
     pub(crate) memory_call_ns: Option<[f64; 2]>,
     pub(crate) http_first_call: Option<[f64; 2]>,
     pub(crate) http_replay: Option<[f64; 2]>,

@@ -54,6 +54,17 @@ pub async fn dispatch_for(idempotency: &Idempotency, order: u64, amount: u64) ->
     Ok(Receipt::of(order))
 }
 
+/// As [`dispatch`], with duplicates that wait for the first one, which lets others go before it returns.
+///
+/// # Errors
+///
+/// The runtime's own.
+#[idempotent(prefix = "order:dispatch", keys = [order], ttl = 24h, on_busy = wait(30s), via = idempotency)]
+pub async fn dispatch_after_a_while(idempotency: &Idempotency, order: u64) -> Result<Receipt, Error> {
+    tokio::task::yield_now().await;
+    Ok(Receipt::of(order))
+}
+
 /// A handler that holds 1 KiB while it waits.
 ///
 /// # Errors

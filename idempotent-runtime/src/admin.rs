@@ -262,7 +262,13 @@ impl Idempotency {
             Change::Release { .. } => "release",
             Change::AllowOneMore { .. } => "allow_one_more",
         };
-        match self.admin()?.change(key, seen, &change).await {
+        let changed = self.admin()?.change(key, seen, &change).await;
+        // Whatever the answer, it may have been done.
+        #[cfg(feature = "cache")]
+        if let Some(recent) = &self.core().recent {
+            recent.forget(key);
+        }
+        match changed {
             Ok(Changed::Done) => {
                 tracing::warn!(target: "idempotent::audit", %key, change = name, who, why, attempt = seen.attempt, "a record was changed by hand");
                 Ok(())

@@ -82,6 +82,8 @@ pub use claim::{Claim, current};
 pub use codec::{Codec, Json, ResultRef, ResultSlot};
 pub use error::{Error, ErrorKind};
 pub use fingerprint::Fingerprint;
+#[cfg(feature = "cache")]
+pub use guard::recent::Cache;
 pub use idempotency::{
     Builder, CallBuilder, Existing, Idempotency, Question, Replies, Unasked, Verify, Via, installed,
 };

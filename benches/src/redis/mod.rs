@@ -3,6 +3,7 @@
 mod by_hand;
 mod guarded;
 mod record;
+mod repeats;
 mod turns;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use crate::figures::{Bed, ByInFlight, Figures, Rates};
 use crate::spread::Spread;
 
 pub(crate) use record::record_bytes;
+pub(crate) use repeats::repeats;
 
 /// Calls in flight.
 const IN_FLIGHT: [usize; 3] = [1, 50, 500];

@@ -23,8 +23,13 @@ impl Backoff {
 
     /// The next pause: between half of the current step and the whole of it. The step doubles.
     pub(crate) fn step(&mut self) -> Duration {
-        let pause = jittered(self.next);
-        self.next = (self.next * 2).min(LONGEST);
+        self.step_up_to(LONGEST)
+    }
+
+    /// The same with a bound of its own.
+    pub(crate) fn step_up_to(&mut self, longest: Duration) -> Duration {
+        let pause = jittered(self.next.min(longest));
+        self.next = (self.next * 2).min(longest);
         pause
     }
 }

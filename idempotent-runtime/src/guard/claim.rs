@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::ask;
 use super::backoff::jittered;
+use super::flight::{Following, Learned, Part};
 use super::owned::{Asked, Owned};
 use super::waiting::Waiting;
 use crate::error::{Error, ErrorKind};
@@ -47,6 +48,13 @@ enum Answered {
         remaining: Duration,
         error: Error,
     },
+    /// The same, and the run is one of this process.
+    BusyHere {
+        following: Following,
+        lease: Arc<Lease>,
+    },
+    /// Another call of this process asked, and has no answer that is of use to this one.
+    Again,
     Decided(Decision),
 }
 
@@ -62,8 +70,25 @@ pub(super) async fn claim(core: Arc<Core>, wanted: Arc<Wanted>, superseded: Opti
     let policy = &wanted.policy;
     let mut waiting = Waiting::new(policy.on_busy);
     let mut tries = 0;
+    let mut followed = None;
     while tries < TRIES {
-        match claim_once(&core, &wanted, superseded.as_deref()).await {
+        let learned = match followed.take() {
+            Some(following) => Box::pin(follow(&core, &wanted, following)).await,
+            None => None,
+        };
+        let answered = match learned {
+            Some(answered) => answered,
+            None => claim_once(&core, &wanted, superseded.as_deref()).await,
+        };
+        match answered {
+            Answered::Again => {}
+            Answered::BusyHere { mut following, lease } => {
+                if !waiting.pause_here(&mut following, &lease).await {
+                    let (attempt, remaining) = (lease.attempt, lease.remaining());
+                    return Decision::Refuse(busy(&wanted.key, attempt, &core.owner, remaining));
+                }
+                followed = Some(following);
+            }
             Answered::Ours(owned) if policy.begins() && !policy.existing => {
                 match Box::pin(begin(&core, &wanted, owned)).await {
                     Ok(Some(owned)) => return Decision::Run(owned),
@@ -85,9 +110,10 @@ pub(super) async fn claim(core: Arc<Core>, wanted: Arc<Wanted>, superseded: Opti
 }
 
 /// Claims once, under a token of its own: where a message of the last claim may still be on its way, that claim was put
-/// back and its token is dead.
+/// back and its token is dead. Where calls in flight are collapsed, it follows one that claims already.
 async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Completed>) -> Answered {
     let Wanted { key, fingerprint, policy } = wanted;
+    let mut budget = core.settings.store_timeout;
     let token = Token::random();
     let request = ClaimRequest {
         token,
@@ -102,12 +128,24 @@ async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Compl
         begun: !policy.begins(),
         fenced: policy.fenced,
     };
+    let lead = match core.flights.as_ref().map(|flights| flights.join(key, &request)) {
+        None => None,
+        Some(Part::Lead(lead)) => Some(lead),
+        Some(Part::Follow(following)) => {
+            let began = core.clock.now();
+            if let Some(answered) = Box::pin(follow(core, wanted, following)).await {
+                return answered;
+            }
+            budget = budget.saturating_sub(core.clock.now().since(began));
+            None
+        }
+    };
     // Put back under the claim's own token: under the old one, a late message of this claim would replace it again.
     let superseded =
         superseded.map(|record| Box::new((Completed { token, ..record.clone() }, completed_retention(policy))));
     let mut asked = Asked { core, key, lease: policy.lease, superseded, token: Some(token) };
     let mut messages = 0;
-    let answer = ask::within(core.settings.store_timeout, || {
+    let answer = ask::within(budget, || {
         // The deadline counts from the message that was answered, not from the first.
         let sent = core.clock.now();
         messages += 1;
@@ -122,20 +160,51 @@ async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Compl
         Ok((ClaimAnswer::Acquired(acquired), sent)) => {
             let superseded = asked.answered().filter(|_| acquired.found == Found::Completed);
             note_found(key, &acquired);
+            #[cfg(feature = "cache")]
+            if let Some(recent) = core.recent.as_ref().filter(|_| acquired.found == Found::Completed) {
+                recent.forget(key);
+            }
             let Acquired { attempt, fence, .. } = acquired;
             let claimed = Claimed { key: key.clone(), token, length: policy.lease, attempt, fence };
             let lease = Lease::new(claimed, core.clock, sent);
-            Answered::Ours(Owned::new(Arc::clone(core), lease, request.held, superseded))
+            Answered::Ours(Owned::new(Arc::clone(core), lease, request.held, superseded, lead))
         }
         Ok((answer, _)) => {
             // Where every message was answered, none is on its way and there is nothing to put back.
             if messages == 1 {
                 asked.answered();
             }
+            // That a token is dead is of use to nobody else.
+            if let Some(lead) = lead.filter(|_| answer != ClaimAnswer::Lost) {
+                lead.answered(&answer);
+            }
+            #[cfg(feature = "cache")]
+            if matches!(answer, ClaimAnswer::Completed(_)) {
+                super::recent::Recent::learn(core, key);
+            }
             decide(key, answer)
         }
-        Err(error) => Answered::Decided(outage(key, policy, error)),
+        Err(error) => {
+            let error = match lead {
+                Some(lead) => lead.outage(error),
+                None => error,
+            };
+            Answered::Decided(outage(key, policy, error))
+        }
     }
+}
+
+/// What the call learns from another of this process that asks already. `None` where it has to ask the store itself.
+async fn follow(core: &Core, wanted: &Wanted, mut following: Following) -> Option<Answered> {
+    let Wanted { key, policy, .. } = wanted;
+    // The other half is left for asking.
+    Some(match following.learn(core.settings.store_timeout / 2).await {
+        Learned::Answer(answer) => decide(key, answer),
+        Learned::Outage(error) => Answered::Decided(outage(key, policy, error)),
+        Learned::InProgress(lease) => Answered::BusyHere { following, lease },
+        Learned::Nothing => Answered::Again,
+        Learned::Doubt => return None,
+    })
 }
 
 /// Under `hold` a lapsed run waits for somebody who knows what it did; `existing` is such a somebody.
@@ -148,10 +217,7 @@ fn decide(key: &Key, answer: ClaimAnswer) -> Answered {
     let error = match answer {
         ClaimAnswer::Completed(completed) => return Answered::Decided(Decision::Answer(Box::new(completed))),
         ClaimAnswer::InProgress { remaining, attempt, owner } => {
-            let error = refuse(ErrorKind::Busy)
-                .detail(format!("attempt {attempt} by {owner}"))
-                .after(jittered(remaining.min(LONGEST_HINT)));
-            return Answered::Busy { remaining, error };
+            return Answered::Busy { remaining, error: busy(key, attempt, &owner, remaining) };
         }
         // Only a call that was given back is told so: a message of this one, late. Ask anew.
         ClaimAnswer::Lost => return Answered::TooLate,
@@ -166,6 +232,13 @@ fn decide(key: &Key, answer: ClaimAnswer) -> Answered {
         ClaimAnswer::Acquired(_) => unavailable(key).detail("the claim was answered out of turn"),
     };
     Answered::Decided(Decision::Refuse(error))
+}
+
+fn busy(key: &Key, attempt: u32, owner: &str, remaining: Duration) -> Error {
+    Error::new(ErrorKind::Busy)
+        .key(key.as_str())
+        .detail(format!("attempt {attempt} by {owner}"))
+        .after(jittered(remaining.min(LONGEST_HINT)))
 }
 
 /// Marks the claim as begun. `None` when it has lapsed before that: it is put back, and may be tried anew.

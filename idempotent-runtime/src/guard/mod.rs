@@ -19,7 +19,10 @@ mod ask;
 pub(crate) mod backoff;
 pub(crate) mod checks;
 mod claim;
+pub(crate) mod flight;
 mod owned;
+#[cfg(feature = "cache")]
+pub(crate) mod recent;
 mod running;
 mod settle;
 mod waiting;
@@ -143,7 +146,10 @@ impl Guard {
                     self.recorder = context::recorder();
                     self.stage = match self.core.mode {
                         Mode::Disabled => self.unguarded(),
-                        Mode::Guarded => self.claiming(None),
+                        Mode::Guarded => match self.remembered() {
+                            Some(completed) => self.answering(completed),
+                            None => self.claiming(None),
+                        },
                     };
                 }
                 Stage::Claiming(claiming) => {
@@ -151,12 +157,7 @@ impl Guard {
                     self.stage = match decision {
                         Decision::Run(owned) => self.running(owned),
                         Decision::Unguarded => self.unguarded(),
-                        Decision::Answer(completed)
-                            if self.phase() == Some(Phase::Verifying) && claims_effect(&completed) =>
-                        {
-                            Stage::Verifying(completed)
-                        }
-                        Decision::Answer(completed) => Stage::Answering(completed),
+                        Decision::Answer(completed) => self.answering(completed),
                         Decision::Refuse(error) => return Poll::Ready(self.refuse(error)),
                     };
                 }
@@ -336,6 +337,27 @@ impl Guard {
         self.observed.ended(&self.span, &self.wanted.key, outcome);
         if let Some(recorder) = self.recorder.take() {
             recorder.record(outcome.clone());
+        }
+    }
+
+    /// The record, where this process still remembers that it is completed.
+    #[cfg(feature = "cache")]
+    fn remembered(&self) -> Option<Box<Completed>> {
+        self.core.recent.as_ref()?.get(&self.wanted.key, self.wanted.fingerprint)
+    }
+
+    #[cfg(not(feature = "cache"))]
+    #[expect(clippy::unused_self, reason = "with the feature `cache` it looks")]
+    fn remembered(&self) -> Option<Box<Completed>> {
+        None
+    }
+
+    /// A completed record answers the call, unless `verify` has something to say about it.
+    fn answering(&self, completed: Box<Completed>) -> Stage {
+        if self.phase() == Some(Phase::Verifying) && claims_effect(&completed) {
+            Stage::Verifying(completed)
+        } else {
+            Stage::Answering(completed)
         }
     }
 

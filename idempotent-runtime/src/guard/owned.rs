@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::flight::Lead;
 use crate::idempotency::Core;
 use crate::keeper::{Enlisted, Errand, Work};
 use crate::key::Key;
@@ -52,13 +53,24 @@ pub(super) struct Owned {
     /// How long its record is kept at the most, if nobody settles it.
     kept: Retention,
     otherwise: Option<Work>,
+    /// Who follows it in this process.
+    lead: Option<Box<Lead>>,
 }
 
 impl Owned {
     /// A claim whose body was not polled: it goes back to what was found.
-    pub(super) fn new(core: Arc<Core>, lease: Arc<Lease>, kept: Retention, superseded: Option<Superseded>) -> Self {
+    pub(super) fn new(
+        core: Arc<Core>,
+        lease: Arc<Lease>,
+        kept: Retention,
+        superseded: Option<Superseded>,
+        lead: Option<Box<Lead>>,
+    ) -> Self {
         let enlisted = core.keeper.enlist(Arc::clone(&lease));
-        Self { core, enlisted: Some(enlisted), lease, kept, otherwise: Some(Work::PutBack(superseded)) }
+        if let Some(lead) = &lead {
+            lead.claimed(&lease);
+        }
+        Self { core, enlisted: Some(enlisted), lease, kept, otherwise: Some(Work::PutBack(superseded)), lead }
     }
 
     pub(super) fn lease(&self) -> &Arc<Lease> {
@@ -80,6 +92,14 @@ impl Owned {
     /// What is to be done, for the one who does it now.
     pub(super) fn work(&self) -> Option<&Work> {
         self.otherwise.as_ref()
+    }
+
+    /// The store has this record: it is the answer of all who follow.
+    pub(super) fn completed(mut self, completed: impl FnOnce() -> Completed) {
+        if let Some(lead) = self.lead.take() {
+            lead.completed(completed());
+        }
+        self.ended();
     }
 
     /// The store has answered, or the claim is another's: nothing is left to do.

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use super::ask;
 use super::claim::Wanted;
 use super::owned::Owned;
+#[cfg(feature = "cache")]
+use super::recent::Recent;
 use crate::idempotency::Core;
 use crate::keeper::Work;
 use crate::observe;
-use crate::record::Recorded;
+use crate::record::{Completed, Recorded};
 use crate::store::{Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, OnLapse, Retention, StoreError};
 use crate::token::Token;
 
@@ -39,13 +41,25 @@ async fn complete(
 ) -> Settled {
     let lease = Arc::clone(owned.lease());
     let returned = core.clock.now();
+    #[cfg(feature = "cache")]
+    let asking = core.recent.as_ref().map(Recent::asking);
     let answer = ask::within(core.settings.settle_timeout, || {
         observe::store(&*core.store, "complete", core.store.complete(&lease.key, lease.token, &recorded, retention))
     })
     .await;
     match answer {
         Ok(CompleteAnswer::Held) => {
-            owned.ended();
+            let completed = || Completed {
+                token: lease.token,
+                attempt: lease.attempt,
+                fingerprint: wanted.fingerprint,
+                result: recorded.clone(),
+            };
+            #[cfg(feature = "cache")]
+            if let Some((recent, asking)) = core.recent.as_ref().zip(asking) {
+                recent.keep(&lease.key, completed(), retention, asking);
+            }
+            owned.completed(completed);
             Settled::Done
         }
         Ok(CompleteAnswer::Lost(_)) => {

@@ -6,6 +6,8 @@ use std::time::Duration;
 use super::{Idempotency, Mode, Settings, connect};
 use crate::codec::Codec;
 use crate::error::Error;
+#[cfg(feature = "cache")]
+use crate::guard::recent::Cache;
 use crate::key::{Secret, check_name};
 use crate::store::Store;
 
@@ -34,6 +36,18 @@ pub struct Builder {
     pub(super) codec: Option<Arc<dyn Codec>>,
     pub(super) readers: Vec<Arc<dyn Codec>>,
     pub(super) settings: Settings,
+    #[cfg(feature = "cache")]
+    pub(super) cache: Option<Cache>,
+    pub(super) in_flight: InFlight,
+}
+
+/// What is made of calls in flight under one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InFlight {
+    /// Each asks the store.
+    Apart,
+    /// One asks for all.
+    Collapsed,
 }
 
 /// The longest owner label, in bytes: it stands in every record.
@@ -52,6 +66,9 @@ impl Builder {
                 settle_timeout: Duration::from_secs(5),
                 max_result_bytes: 1024 * 1024,
             },
+            #[cfg(feature = "cache")]
+            cache: None,
+            in_flight: InFlight::Apart,
         }
     }
 
@@ -104,6 +121,62 @@ impl Builder {
     /// The largest result that is recorded, in bytes. A larger one is completed without a result. 1 MiB by default.
     pub fn max_result_bytes(mut self, bytes: usize) -> Self {
         self.settings.max_result_bytes = bytes;
+        self
+    }
+
+    /// Keeps completed records in this process too, and answers their duplicates without asking the store. Off by
+    /// default. Feature `cache`.
+    ///
+    /// A record comes in when this process completes it, or has seen that it is completed; never while a run is in
+    /// progress or has failed. It is answered from as long as the store keeps it, and for [`Cache::max_age`] at the most:
+    /// so late is seen what another process does about it (removes it, resolves it, or replaces it after its `verify`).
+    /// Fingerprints are compared, and `verify` is asked, as ever.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use idempotent_runtime::{Cache, Error, Idempotency};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Error> {
+    /// let cache = Cache::new().max_age(Duration::from_secs(10));
+    /// let idempotency = Idempotency::builder().cache(cache).connect("memory:").await?;
+    /// for _ in 0..2 {
+    ///     let call = idempotency.call("order:consume").key(1001).ttl(Duration::from_secs(60));
+    ///     // The second is answered by the process itself.
+    ///     assert_eq!(call.run(async { Ok::<_, Error>(7) }).await?, 7);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[cfg(feature = "cache")]
+    pub fn cache(mut self, cache: Cache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// Lets one call of this process ask the store for all that are in flight under its key, with the same fingerprint.
+    /// Off by default.
+    ///
+    /// The others claim nothing. While the one asks, they wait for its answer; while it runs, they are `Busy`, or wait as
+    /// their `on_busy` says, without a word to the store; when it completes, they get its result. When it ends in any
+    /// other way (an error that is released, a panic, a dropped future, a lost lease), one of those who wait asks in its
+    /// place. It is worth its while where the same message reaches one process many times at once.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use idempotent_runtime::{Error, Idempotency, OnBusy};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Error> {
+    /// let idempotency = Idempotency::builder().collapse().connect("memory:").await?;
+    /// let call = || {
+    ///     let wait = OnBusy::Wait(Duration::from_secs(5));
+    ///     let call = idempotency.call("order:consume").key(1001).ttl(Duration::from_secs(60)).on_busy(wait);
+    ///     call.run(async { Ok::<_, Error>(7) })
+    /// };
+    /// let (first, second) = tokio::join!(call(), call());
+    /// assert_eq!((first?, second?), (7, 7));
+    /// # Ok(()) }
+    /// ```
+    pub fn collapse(mut self) -> Self {
+        self.in_flight = InFlight::Collapsed;
         self
     }
 

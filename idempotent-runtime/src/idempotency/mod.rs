@@ -16,6 +16,7 @@ use std::time::Duration;
 
 pub use ambient::{Ambient, Via, installed};
 pub use builder::Builder;
+use builder::InFlight;
 pub use call::CallBuilder;
 pub use checked::{Existing, Question, Unasked, Verify};
 #[cfg(feature = "http")]
@@ -25,6 +26,9 @@ pub use replies::Replies;
 use crate::clock::Clock;
 use crate::codec::{Codec, Json};
 use crate::error::Error;
+use crate::guard::flight::Flights;
+#[cfg(feature = "cache")]
+use crate::guard::recent::Recent;
 use crate::keeper::Keeper;
 use crate::key::Secret;
 use crate::record::CodecTag;
@@ -68,6 +72,11 @@ pub(crate) struct Core {
     pub(crate) settings: Settings,
     codec: Arc<dyn Codec>,
     readers: Vec<Arc<dyn Codec>>,
+    /// Completed records that were seen lately, where they are kept.
+    #[cfg(feature = "cache")]
+    pub(crate) recent: Option<Recent>,
+    /// Calls in flight, where they are collapsed.
+    pub(crate) flights: Option<Arc<Flights>>,
 }
 
 /// Whether calls are guarded at all.
@@ -246,11 +255,30 @@ impl Idempotency {
 
     fn from_parts(settings: Builder, store: Arc<dyn Store>, mode: Mode) -> Self {
         let clock = Clock::of(store.home());
-        let Builder { owner, namespace, secret, codec, readers, settings } = settings;
+        #[cfg(feature = "cache")]
+        let recent = settings.cache.map(|cache| Recent::new(cache, clock));
+        let flights = (settings.in_flight == InFlight::Collapsed).then(Arc::default);
+        let Builder { owner, namespace, secret, codec, readers, settings, .. } = settings;
         let keeper = Keeper::new(Arc::clone(&store), clock, settings.store_timeout);
         let codec = codec.unwrap_or_else(|| Arc::new(Json));
         let owner = owner.unwrap_or_else(builder::default_owner);
-        Self { core: Arc::new(Core { mode, store, keeper, clock, owner, namespace, secret, settings, codec, readers }) }
+        Self {
+            core: Arc::new(Core {
+                mode,
+                store,
+                keeper,
+                clock,
+                owner,
+                namespace,
+                secret,
+                settings,
+                codec,
+                readers,
+                #[cfg(feature = "cache")]
+                recent,
+                flights,
+            }),
+        }
     }
 }
 

@@ -15,6 +15,7 @@ pub mod conformance;
 mod memory;
 #[cfg(feature = "redis")]
 pub mod redis;
+mod watch;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -33,6 +34,7 @@ use crate::token::Token;
 pub use memory::MemoryStore;
 #[cfg(feature = "redis")]
 pub use redis::{Finding, RedisStore, RedisStoreBuilder, Severity};
+pub use watch::Watch;
 
 /// The answer of a store's operation, to be awaited.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -125,8 +127,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         superseded: Option<(&'a Completed, Retention)>,
     ) -> Reply<'a, Answer>;
 
-    /// Watches `key` for the end of a run. Whatever ends one after this call wakes the watch, so a caller that
-    /// watches first and looks second misses nothing. A store that cannot wake returns [`Watch::never`].
+    /// Watches `key` for the end of a run: it was completed, released, given up, or put back. Whatever ends one once the
+    /// watch is [ready](Watch::ready) wakes it, so a caller that looks after that misses nothing. A store that wakes
+    /// [usually](Watch::usually) may leave out the ends of runs that were shorter than 50 ms. One that cannot wake returns
+    /// [`Watch::never`], and its callers poll.
     fn watch(&self, key: &Key) -> Watch;
 
     /// The store's administration, if it has one.
@@ -169,7 +173,7 @@ pub struct ClaimRequest<'a> {
 }
 
 /// What becomes of a claim that has begun and then lapsed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OnLapse {
     /// The next call takes over.
     TakeOver,
@@ -301,42 +305,6 @@ pub enum Home {
     Thread,
     /// The caller's runtime, on its clock: for stores inside the process, so that a paused clock works.
     Caller,
-}
-
-/// Wakes when a run of the watched key ends.
-pub struct Watch(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
-
-impl Watch {
-    /// A watch that a store wakes by completing `ended`.
-    pub fn on(ended: impl Future<Output = ()> + Send + 'static) -> Self {
-        Self(Some(Box::pin(ended)))
-    }
-
-    /// A watch that never wakes: the waiter polls.
-    #[must_use]
-    pub const fn never() -> Self {
-        Self(None)
-    }
-
-    /// Whether the store can wake the waiter at all.
-    #[must_use]
-    pub const fn wakes(&self) -> bool {
-        self.0.is_some()
-    }
-
-    /// Waits until the run has ended, for ever if the store cannot tell.
-    pub async fn ended(self) {
-        match self.0 {
-            Some(ended) => ended.await,
-            None => std::future::pending().await,
-        }
-    }
-}
-
-impl fmt::Debug for Watch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Watch(..)" } else { "Watch(never)" })
-    }
 }
 
 /// Why a store could not answer.

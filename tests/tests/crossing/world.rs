@@ -68,6 +68,12 @@ impl<'a> World<'a> {
         Self { faults, worker, other, trouble, lease, key, runs: Arc::default() }
     }
 
+    /// The next call is one of the worker's process too.
+    pub(crate) fn alone(mut self) -> Self {
+        self.other = self.worker.clone();
+        self
+    }
+
     fn call(&self, idempotency: &Idempotency, policy: Policy) -> CallBuilder {
         let call = idempotency.call("cross").key(self.key.as_str()).ttl(Duration::from_hours(1)).lease(self.lease);
         if policy == Policy::Hold { call.on_crash(OnCrash::Hold) } else { call }

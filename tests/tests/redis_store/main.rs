@@ -15,6 +15,7 @@ mod records;
 mod recovery;
 #[path = "../../../idempotent-runtime/tests/reference/reference.rs"]
 mod reference;
+mod replicas;
 mod sentinel;
 #[path = "../../../idempotent-runtime/tests/reference/sequence.rs"]
 mod sequence;
@@ -22,3 +23,4 @@ mod sequences;
 mod support;
 mod tls;
 mod transports;
+mod waking;

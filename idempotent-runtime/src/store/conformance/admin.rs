@@ -249,10 +249,10 @@ pub(super) async fn a_decision_counts_once(t: &Trial<'_>) {
 
 pub(super) async fn a_decision_wakes(t: &Trial<'_>) {
     t.lapsed().await;
-    let watch = t.store.watch(&t.key);
+    let watch = super::watch::ready(t).await;
     let Some(record) = seen(t).await else { return };
     assert_eq!(change(t, &record, &resolve(Retention::For(LONG))).await, Changed::Done);
-    if watch.wakes() {
+    if let Some(mut watch) = watch {
         assert!(tokio::time::timeout(super::watch::BOUND, watch.ended()).await.is_ok(), "the watch was not woken");
     }
 }

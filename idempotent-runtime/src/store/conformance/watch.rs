@@ -9,15 +9,29 @@ use crate::store::{Found, Watch};
 /// Long against a wake-up on any store.
 pub(super) const BOUND: Duration = Duration::from_secs(5);
 
+/// A run whose end a store must tell, where it does not do so surely.
+const LONG_ENOUGH: Duration = Duration::from_millis(50);
+
+/// A watch that wakes from now on; `None` where the store wakes nobody.
+pub(super) async fn ready(t: &Trial<'_>) -> Option<Watch> {
+    let mut watch = t.store.watch(&t.key);
+    if !watch.wakes() {
+        return None;
+    }
+    let ready = tokio::time::timeout(BOUND, watch.ready()).await;
+    assert!(ready.expect("the watch was not made ready"), "the watch will not wake after all");
+    if !watch.is_sure() {
+        tokio::time::sleep(LONG_ENOUGH).await;
+    }
+    Some(watch)
+}
+
 /// Watches the key, looks (a waiter watches first, so that it misses nothing), lets the run end, and is woken.
 async fn is_woken(t: &Trial<'_>, end: impl Future<Output = ()>) {
-    if !t.store.watch(&t.key).wakes() {
-        return end.await;
-    }
-    let (asleep, first) = (t.store.watch(&t.key), t.store.watch(&t.key));
+    let Some((asleep, first)) = ready(t).await.zip(ready(t).await) else { return end.await };
     t.claim(call("waiting")).await.in_progress(1, "A");
     end.await;
-    for watch in [first, asleep] {
+    for mut watch in [first, asleep] {
         assert!(tokio::time::timeout(BOUND, watch.ended()).await.is_ok(), "the watch was not woken");
     }
 }
@@ -44,19 +58,20 @@ pub(super) async fn a_put_back_wakes(t: &Trial<'_>) {
 
 pub(super) async fn nothing_wakes_the_watch_of_another_key(t: &Trial<'_>) {
     let other = t.under(t.key_like("other"));
-    let watch: Watch = other.store.watch(&other.key);
+    let watch = ready(&other).await;
     let a = t.live().await;
     t.complete(a).await.held();
+    let Some(mut watch) = watch else { return };
     let soon = 2 * t.harness.tick();
     assert!(tokio::time::timeout(soon, watch.ended()).await.is_err(), "woken by another key");
 }
 
 pub(super) async fn a_watch_that_is_dropped_wakes_nobody_wrongly(t: &Trial<'_>) {
     let a = t.live().await;
-    let kept = t.store.watch(&t.key);
-    drop(t.store.watch(&t.key));
+    let kept = ready(t).await;
+    drop(ready(t).await);
     t.complete(a).await.held();
-    if t.store.watch(&t.key).wakes() {
+    if let Some(mut kept) = kept {
         assert!(tokio::time::timeout(BOUND, kept.ended()).await.is_ok(), "the other watch was not woken");
     }
     t.claim(call("B").supersede(&a.completed(1, super::trial::value(b"1")))).await.acquired(2, Found::Completed);

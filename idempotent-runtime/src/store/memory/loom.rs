@@ -60,7 +60,7 @@ fn release(store: &MemoryStore, token: Token) -> Answer {
 /// Watches first and looks second, and waits while a run is in progress.
 fn wait_for_the_end(store: &MemoryStore) -> ClaimAnswer {
     loop {
-        let watch = store.watch(&key());
+        let mut watch = store.watch(&key());
         match claim(store, C) {
             ClaimAnswer::InProgress { .. } => ::loom::future::block_on(watch.ended()),
             other => return other,

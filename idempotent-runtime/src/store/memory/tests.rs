@@ -60,7 +60,7 @@ fn complete(store: &MemoryStore, key: &Key, token: Token) -> CompleteAnswer {
     now(store.complete(key, token, &result(), HOUR)).expect("memory answers")
 }
 
-fn wakes(watch: crate::store::Watch) -> bool {
+fn wakes(mut watch: crate::store::Watch) -> bool {
     pin!(watch.ended()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
@@ -108,7 +108,8 @@ async fn every_end_of_a_run_wakes_a_watch_that_was_made_before() {
         let key = Key::from_text(name);
         claim(&store, &key, A);
         let (first, second) = (store.watch(&key), store.watch(&key));
-        let mut waiting = pin!(store.watch(&key).ended());
+        let mut polled = store.watch(&key);
+        let mut waiting = pin!(polled.ended());
         assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         end(&store, &key);
         assert!(wakes(first) && wakes(second), "{name}, not polled before");

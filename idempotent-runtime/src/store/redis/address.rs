@@ -2,14 +2,14 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use redis::{ConnectionAddr, RedisConnectionInfo};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use super::connection::{Connection, Connections, Timeouts};
-use super::driver::Driver;
+use super::connection::{Connection, Timeouts};
+use super::driver::{Driver, Owner};
 #[cfg(feature = "tls")]
 use super::tls::Tls;
 use super::wire::Wire;
@@ -77,18 +77,18 @@ impl Address {
     }
 
     /// Connects, and starts the driver on the current runtime.
-    pub(super) async fn open(&self, how: &How, table: Weak<Connections>) -> Result<Connection, StoreError> {
+    pub(super) async fn open(&self, how: &How, owner: impl Owner + 'static) -> Result<Connection, StoreError> {
         match self {
-            Self::Tcp { host, port } => Ok(drive(tcp(host, *port).await?, how, table)),
+            Self::Tcp { host, port } => Ok(drive(tcp(host, *port).await?, how, Box::new(owner))),
             #[cfg(feature = "tls")]
             Self::Tls { host, port } => {
                 let tls = how.tls.as_ref().ok_or_else(|| StoreError::refused("the store has no TLS settings"))?;
-                Ok(drive(tls.wrap(host, tcp(host, *port).await?).await?, how, table))
+                Ok(drive(tls.wrap(host, tcp(host, *port).await?).await?, how, Box::new(owner)))
             }
             #[cfg(unix)]
             Self::Unix(path) => {
                 let stream = tokio::net::UnixStream::connect(path).await.map_err(StoreError::unavailable)?;
-                Ok(drive(stream, how, table))
+                Ok(drive(stream, how, Box::new(owner)))
             }
             #[cfg(not(all(unix, feature = "tls")))]
             other => other.clone().supported().and(Err(StoreError::refused("this address cannot be reached"))),
@@ -102,12 +102,12 @@ async fn tcp(host: &str, port: u16) -> Result<TcpStream, StoreError> {
     Ok(stream)
 }
 
-fn drive<S>(stream: S, how: &How, table: Weak<Connections>) -> Connection
+fn drive<S>(stream: S, how: &How, owner: Box<dyn Owner>) -> Connection
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let connection = Connection(Arc::new(Wire::default()));
-    tokio::spawn(Driver::new(stream, Arc::clone(&connection.0), how.timeouts.response, table));
+    tokio::spawn(Driver::new(stream, Arc::clone(&connection.0), how.timeouts.response, owner));
     connection
 }
 

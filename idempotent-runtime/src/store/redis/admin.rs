@@ -31,7 +31,7 @@ impl Admin for RedisStore {
                 Change::Resolve { result, .. } => length(result),
                 Change::Release { reason } | Change::AllowOneMore { reason } => reason.len(),
             };
-            let mut command = call(&scripts::CHANGE, key, 7, 256 + room);
+            let mut command = call(&scripts::CHANGE, key, 9, 256 + room);
             let (state, mark) = match &seen.state {
                 admin::State::InProgress { begun, given_up: true, .. } => (b"1g ", value::mark(*begun)),
                 admin::State::InProgress { begun, .. } => (b"1p ", value::mark(*begun)),
@@ -59,6 +59,7 @@ impl Admin for RedisStore {
                     command.arg("fail").arg(&**reason).arg(nobody.as_bytes()).arg(runs)
                 }
             };
+            self.publish(&mut command, key);
             match self.run(&scripts::CHANGE, &command).await {
                 Ok(Value::Int(1)) => Ok(Changed::Done),
                 Ok(Value::Int(0)) | Err(Failure::WrongType) => Ok(Changed::Moved),

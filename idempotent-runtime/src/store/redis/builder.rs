@@ -12,6 +12,7 @@ use super::cluster::Cluster;
 use super::connection::{Connections, Place, Timeouts};
 use super::findings::{Finding, Severity};
 use super::link::Link;
+use super::replicas::Replicas;
 use super::sentinel::Sentinel;
 #[cfg(feature = "tls")]
 use super::tls::{Certificates, Tls, Trust};
@@ -32,6 +33,7 @@ pub struct RedisStoreBuilder {
     timeouts: Timeouts,
     sentinel_login: RedisConnectionInfo,
     eviction: Eviction,
+    replicas: Option<Replicas>,
     #[cfg(feature = "tls")]
     certificates: Certificates,
 }
@@ -48,6 +50,7 @@ impl RedisStoreBuilder {
             timeouts: Timeouts { response: Duration::from_millis(500), connect: Duration::from_secs(1) },
             sentinel_login: RedisConnectionInfo::default(),
             eviction: Eviction::Refused,
+            replicas: None,
             #[cfg(feature = "tls")]
             certificates: Certificates::default(),
         }
@@ -79,6 +82,34 @@ impl RedisStoreBuilder {
     /// ```
     pub fn accept_eviction(mut self) -> Self {
         self.eviction = Eviction::Accepted;
+        self
+    }
+
+    /// A claim, a renewal and a completion count only when `number` replicas have them, within this time. By default the
+    /// primary's word is enough.
+    ///
+    /// With fewer the call is `StoreUnavailable`, which says how many there were, and its claim is given back. A result
+    /// that fewer have is written again until they are enough, in the background if need be. The write and its `WAIT` go on
+    /// a connection of their own, of eight at the most to a server. Choose a time that fits into the `store_timeout` of
+    /// the handle a few times.
+    ///
+    /// It narrows the window in which a failover loses a claim or a result, and does not close it: a replica that lacks the
+    /// write can be elected, unless all have it. So ask for all of them; with one of two, a second run is still possible.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), idempotent_runtime::StoreError> {
+    /// use std::time::Duration;
+    /// use idempotent_runtime::store::RedisStore;
+    ///
+    /// let store = RedisStore::builder()
+    ///     .replicas(2, Duration::from_millis(300))
+    ///     .connect("redis+sentinel://one,two,three/orders")
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn replicas(mut self, number: usize, within: Duration) -> Self {
+        self.replicas = (number > 0).then_some(Replicas { number, within });
         self
     }
 
@@ -164,7 +195,7 @@ impl RedisStoreBuilder {
     }
 
     async fn reach(self, named: Named) -> Result<RedisStore, StoreError> {
-        let (sentinel_login, eviction) = (self.sentinel_login.clone(), self.eviction);
+        let (sentinel_login, eviction, replicas) = (self.sentinel_login.clone(), self.eviction, self.replicas);
         let how = Arc::new(self.how(&named)?);
         let place = match named.deployment {
             Deployment::Server(address) => Place::Fixed(address),
@@ -173,12 +204,12 @@ impl RedisStoreBuilder {
                 Place::Sentinel(Sentinel { sentinels, primary, how })
             }
             Deployment::Cluster { seeds } => {
-                return accept(Link::Cluster(Cluster::connect(seeds, how).await?), eviction).await;
+                return accept(Link::Cluster(Cluster::connect(seeds, how).await?), eviction, replicas).await;
             }
         };
         let connections = Arc::new(Connections::new(place, how));
         connections.connection().await?;
-        accept(Link::One(connections), eviction).await
+        accept(Link::One(connections), eviction, replicas).await
     }
 
     #[cfg(feature = "tls")]
@@ -200,8 +231,8 @@ impl RedisStoreBuilder {
 }
 
 /// Logs what is serious about the servers, and refuses those that evict records.
-async fn accept(connections: Link, eviction: Eviction) -> Result<RedisStore, StoreError> {
-    let store = RedisStore { connections, heads: Arc::default() };
+async fn accept(connections: Link, eviction: Eviction, replicas: Option<Replicas>) -> Result<RedisStore, StoreError> {
+    let store = RedisStore { connections, heads: Arc::default(), replicas };
     let findings = match store.check().await {
         Ok(findings) => findings,
         Err(error) => {

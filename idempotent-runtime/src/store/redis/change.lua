@@ -3,10 +3,11 @@
 -- KEYS     the record
 -- ARGV     state and token as seen · the attempt as seen · 'begun' or 'claimed' as seen, '' where not in progress ·
 --          'resolve' or 'fail' · the result, or the error · for a resolved record: how long to keep it in ms, '' for
---          ever; for a failed one: a token that no call has · its attempt
+--          ever; for a failed one: a token that no call has · its attempt · the command that tells the end, '' for none ·
+--          its channel
 -- returns  1 done · 0 moved
 local key = KEYS[1]
-local seen, seen_attempt, seen_mark, change, content, extra, attempt = unpack(ARGV)
+local seen, seen_attempt, seen_mark, change, content, extra, attempt, publish, channel = unpack(ARGV)
 
 local record = redis.call('GET', key)
 if not record or string.sub(record, 1, 25) ~= seen then
@@ -33,6 +34,14 @@ if seen_mark ~= '' then
   end
 end
 
+-- Where it is not allowed, waiters poll.
+local function tell()
+  if publish ~= '' then
+    redis.pcall(publish, channel, change)
+  end
+  return 1
+end
+
 if change == 'resolve' then
   record = '1c' .. string.sub(record, 3, body - 1) .. content
   if extra == '' then
@@ -40,7 +49,7 @@ if change == 'resolve' then
   else
     redis.call('SET', key, record, 'PX', extra)
   end
-  return 1
+  return tell()
 end
 
 record = '1f ' .. extra .. '#' .. attempt .. (string.match(counts, '%^%d+$') or '') .. who .. 'failed: ' .. content
@@ -49,4 +58,4 @@ if retention then
 else
   redis.call('SET', key, record, 'KEEPTTL')
 end
-return 1
+return tell()

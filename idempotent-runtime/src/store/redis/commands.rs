@@ -3,12 +3,14 @@
 //! A command is built from bytes in one buffer, without a `String`: most of the client's time goes here.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::{Cmd, RedisWrite as _, Value};
 
 use super::RedisStore;
 use super::error::Failure;
+use super::heads::Head;
+use super::replicas::Copied;
 use super::scripts::{self, Script};
 use super::value::{self, Malformed, Put as _, Record, State};
 use crate::key::Key;
@@ -17,6 +19,10 @@ use crate::store::{
     Acquired, Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Found, OnLapse, Release, Retention, StoreError,
 };
 use crate::token::Token;
+
+/// A run that was over so soon after its claim wakes nobody: waiters look at least as often in the beginning, and first
+/// calls whose end nobody waits for are to cost the server nothing more.
+const BRIEF: Duration = Duration::from_millis(20);
 
 /// Bytes of a command besides its key, owner, error and result.
 const ROOM: usize = 176;
@@ -28,19 +34,21 @@ impl RedisStore {
         if request.fenced {
             return Box::pin(self.claim_by_script(key, request)).await;
         }
+        let asked = Instant::now();
         let mut head = Vec::with_capacity(64 + request.owner.len());
         head.put_head(request);
         let mut command = Cmd::with_capacity(7, ROOM + key.as_str().len() + request.owner.len());
         command.arg("SET").arg(key.as_str());
         command.writer_for_next_arg().put_claim(&head, request);
         command.arg("NX").arg("PX").arg(value::in_progress_millis(request.kept())).arg("GET");
-        let answer = match self.connections.send(&command).await {
-            Ok(Value::Nil) => {
-                self.heads.remember(key, request.token, head);
+        let answer = match self.send_copied(&command).await {
+            Ok((Value::Nil, copied)) => {
+                copied.enough()?;
+                self.heads.remember(key, request.token, Head { text: head, asked });
                 Some(ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None }))
             }
-            Ok(Value::BulkString(text)) => judge(key, &text, request),
-            Ok(other) => return Err(unexpected(&other)),
+            Ok((Value::BulkString(text), _)) => judge(key, &text, request),
+            Ok((other, _)) => return Err(unexpected(&other)),
             Err(Failure::WrongType) => Some(wrong_type(key)),
             Err(failure) => return Err(failure.into_error()),
         };
@@ -69,8 +77,14 @@ impl RedisStore {
             None => command.arg(""),
         };
         command.arg(value::mark(request.begun)).arg(if request.fenced { "fenced" } else { "" });
-        match self.run(&scripts::CLAIM, &command).await {
-            Ok(answer) => read_claim(key, &answer),
+        match self.run_copied(&scripts::CLAIM, &command).await {
+            Ok((answer, copied)) => {
+                let answer = read_claim(key, &answer)?;
+                if matches!(answer, ClaimAnswer::Acquired(_)) {
+                    copied.enough()?;
+                }
+                Ok(answer)
+            }
             Err(Failure::WrongType) => Ok(wrong_type(key)),
             Err(failure) => Err(failure.into_error()),
         }
@@ -78,12 +92,12 @@ impl RedisStore {
 
     pub(super) async fn begin_record(&self, key: &Key, token: Token) -> Result<Answer, StoreError> {
         let mut command = call(&scripts::BEGIN, key, 1, ROOM);
-        held(self.run(&scripts::BEGIN, command.arg(token.text().as_bytes())).await)
+        held_copied(self.run_copied(&scripts::BEGIN, command.arg(token.text().as_bytes())).await)
     }
 
     pub(super) async fn renew_record(&self, key: &Key, token: Token) -> Result<Answer, StoreError> {
         let mut command = call(&scripts::RENEW, key, 1, ROOM);
-        held(self.run(&scripts::RENEW, command.arg(token.text().as_bytes())).await)
+        held_copied(self.run_copied(&scripts::RENEW, command.arg(token.text().as_bytes())).await)
     }
 
     pub(super) async fn complete_record(
@@ -94,8 +108,8 @@ impl RedisStore {
         retention: Retention,
     ) -> Result<CompleteAnswer, StoreError> {
         let head = self.heads.take(key, token);
-        let room = ROOM + head.as_ref().map_or(0, Vec::len) + length(result);
-        let mut command = call(&scripts::COMPLETE, key, 4, room);
+        let room = ROOM + head.as_ref().map_or(0, |head| head.text.len()) + length(result);
+        let mut command = call(&scripts::COMPLETE, key, 6, room);
         let mut in_progress = command.writer_for_next_arg();
         in_progress.put(b"1p ");
         in_progress.put(token.text().as_bytes());
@@ -103,21 +117,23 @@ impl RedisStore {
         let mut record = command.writer_for_next_arg();
         if let Some(head) = &head {
             record.put(b"1c ");
-            record.put(head);
+            record.put(&head.text);
         }
         record.put_result(result);
         drop(record);
         keep(&mut command, retention);
-        if head.is_none() {
-            command.arg("result");
+        let is_brief = head.as_ref().is_some_and(|head| head.asked.elapsed() < BRIEF);
+        if !is_brief {
+            command.arg(if head.is_none() { "result" } else { "" });
+            self.publish(&mut command, key);
         }
-        match self.run(&scripts::COMPLETE, &command).await {
-            Ok(Value::Int(1)) => Ok(CompleteAnswer::Held),
-            Ok(Value::Int(0)) => Ok(CompleteAnswer::Absent),
-            Ok(Value::BulkString(text)) => {
+        match self.run_copied(&scripts::COMPLETE, &command).await {
+            Ok((Value::Int(1), copied)) => copied.enough().map(|()| CompleteAnswer::Held),
+            Ok((Value::Int(0), _)) => Ok(CompleteAnswer::Absent),
+            Ok((Value::BulkString(text), _)) => {
                 Ok(CompleteAnswer::Lost(Record::read(&text).ok().and_then(Record::completed)))
             }
-            Ok(other) => Err(unexpected(&other)),
+            Ok((other, _)) => Err(unexpected(&other)),
             Err(Failure::WrongType) => Ok(CompleteAnswer::Lost(None)),
             Err(failure) => Err(failure.into_error()),
         }
@@ -135,9 +151,11 @@ impl RedisStore {
             Release::Failed(error) => ("failed", error),
             Release::GivenUp => ("given-up", ""),
         };
-        let mut command = call(&scripts::RELEASE, key, 6, ROOM + error.len());
+        let mut command = call(&scripts::RELEASE, key, 9, ROOM + error.len());
         command.arg(token.text().as_bytes()).arg(how).arg(error).arg(value::millis(lease.saturating_mul(2)));
-        held(self.run(&scripts::RELEASE, command.arg("").arg("")).await)
+        command.arg("").arg("").arg("");
+        self.publish(&mut command, key);
+        held(self.run(&scripts::RELEASE, &command).await)
     }
 
     pub(super) async fn put_record_back(
@@ -149,7 +167,7 @@ impl RedisStore {
     ) -> Result<Answer, StoreError> {
         self.heads.take(key, token);
         let room = ROOM + superseded.map_or(0, |(completed, _)| length(&completed.result));
-        let mut command = call(&scripts::RELEASE, key, 7, room);
+        let mut command = call(&scripts::RELEASE, key, 9, room);
         command.arg(token.text().as_bytes()).arg("put-back").arg("").arg(value::millis(lease.saturating_mul(2)));
         match superseded {
             Some((completed, retention)) => {
@@ -159,23 +177,62 @@ impl RedisStore {
             }
             None => drop(command.arg("").arg("").arg("")),
         }
+        self.publish(&mut command, key);
         held(self.run(&scripts::RELEASE, &command).await)
+    }
+
+    /// How a script is to tell that a run has ended: the command and the channel.
+    pub(super) fn publish(&self, command: &mut Cmd, key: &Key) {
+        let spread = self.connections.spread();
+        match spread.channel(key.as_str()) {
+            Some(channel) => command.arg(spread.publish()).arg(channel),
+            None => command.arg("").arg(""),
+        };
     }
 
     /// Runs a script; loads it first where the server has lost it.
     pub(super) async fn run(&self, script: &'static Script, command: &Cmd) -> Result<Value, Failure> {
         match self.connections.send(command).await {
             Err(Failure::NoScript) => {
-                let mut load = Cmd::with_capacity(3, script.source().len() + 16);
-                load.arg("SCRIPT").arg("LOAD").arg(script.source());
                 Box::pin(async {
-                    self.connections.send(&load).await?;
+                    self.load(script).await?;
                     self.connections.send(command).await
                 })
                 .await
             }
             answer => answer,
         }
+    }
+
+    /// The same for a script whose write is to be copied, where copies are asked for.
+    async fn run_copied(&self, script: &'static Script, command: &Cmd) -> Result<(Value, Copied), Failure> {
+        if self.replicas.is_none() {
+            return Ok((self.run(script, command).await?, Copied::Enough));
+        }
+        match self.send_copied(command).await {
+            Err(Failure::NoScript) => {
+                Box::pin(async {
+                    self.load(script).await?;
+                    self.send_copied(command).await
+                })
+                .await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Sends a write that is to be copied, where copies are asked for.
+    async fn send_copied(&self, command: &Cmd) -> Result<(Value, Copied), Failure> {
+        match self.replicas {
+            None => Ok((self.connections.send(command).await?, Copied::Enough)),
+            Some(replicas) => Box::pin(self.connections.send_copied(command, replicas)).await,
+        }
+    }
+
+    async fn load(&self, script: &'static Script) -> Result<(), Failure> {
+        let mut load = Cmd::with_capacity(3, script.source().len() + 16);
+        load.arg("SCRIPT").arg("LOAD").arg(script.source());
+        self.connections.send(&load).await.map(drop)
     }
 }
 
@@ -264,6 +321,19 @@ fn held(answer: Result<Value, Failure>) -> Result<Answer, StoreError> {
         Ok(other) => Err(unexpected(&other)),
         Err(failure) => Err(failure.into_error()),
     }
+}
+
+/// The same for a write that does not count before it is copied.
+fn held_copied(answer: Result<(Value, Copied), Failure>) -> Result<Answer, StoreError> {
+    let (answer, copied) = match answer {
+        Ok((value, copied)) => (Ok(value), copied),
+        Err(failure) => (Err(failure), Copied::Enough),
+    };
+    let answer = held(answer)?;
+    if answer == Answer::Held {
+        copied.enough()?;
+    }
+    Ok(answer)
 }
 
 /// When the lease began cannot be told any more.

@@ -2,12 +2,13 @@
 --
 -- KEYS     the record
 -- ARGV     '1p ' and the token · the completed record · how long to keep it in ms, '' for ever ·
---          'result' if the second is the result alone, and the rest of the record is to be kept
+--          'result' if the second is the result alone, and the rest of the record is to be kept · where the end is to be
+--          told: the command for that, and the channel
 -- returns  1 held · 0 absent · the record that stands instead
 local key, call = KEYS[1], redis.call
 if call('GETRANGE', key, '0', '24') == ARGV[1] then
   local record = ARGV[2]
-  if ARGV[4] then
+  if ARGV[4] == 'result' then
     local standing = call('GET', key)
     local tail = standing:find(' lease=', 26, true)
     if not tail then
@@ -20,6 +21,10 @@ if call('GETRANGE', key, '0', '24') == ARGV[1] then
   else
     call('SET', key, record, 'PX', ARGV[3])
   end
+  if (ARGV[5] or '') ~= '' then
+    -- Where it is not allowed, waiters poll.
+    redis.pcall(ARGV[5], ARGV[6], 'completed')
+  end
   return 1
 end
 
@@ -28,6 +33,8 @@ if not record then
   return 0
 end
 if record:find('1c' .. ARGV[1]:sub(3), 1, true) == 1 then
+  -- Written again as it is, for those who wait until replicas have it.
+  call('SET', key, record, 'KEEPTTL')
   return 1
 end
 return record

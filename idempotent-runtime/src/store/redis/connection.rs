@@ -6,7 +6,7 @@
 //! another, once for all who wait.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use redis::{Cmd, Value};
@@ -14,10 +14,13 @@ use tokio::runtime::{Handle, Id};
 use tokio::sync::watch;
 
 use super::address::{Address, How};
+use super::driver::Owner;
 use super::error::{Ended, Failure, NoAnswer, NotConnected};
 use super::findings::LastLook;
 use super::handshake;
+use super::replicas::Pool;
 use super::sentinel::Sentinel;
+use super::waking::Waking;
 use super::wire::Wire;
 use crate::store::{StoreError, StoreErrorKind};
 
@@ -84,13 +87,23 @@ pub(super) struct Connections {
     pub(super) how: Arc<How>,
     live: RwLock<Vec<(Id, Arc<Connection>)>>,
     attempts: Mutex<Vec<(Id, watch::Receiver<Option<Attempt>>)>>,
+    pub(super) waking: Waking,
+    pub(super) pool: Pool,
     /// What its clock showed.
     pub(super) last_look: LastLook,
 }
 
 impl Connections {
     pub(super) fn new(place: Place, how: Arc<How>) -> Self {
-        Self { place, how, live: RwLock::default(), attempts: Mutex::default(), last_look: LastLook::default() }
+        Self {
+            place,
+            how,
+            live: RwLock::default(),
+            attempts: Mutex::default(),
+            waking: Waking::default(),
+            pool: Pool::default(),
+            last_look: LastLook::default(),
+        }
     }
 
     /// Sends one command on this runtime's connection, which is made if there is none.
@@ -111,8 +124,14 @@ impl Connections {
     fn judge(&self, connection: &Connection, answer: Result<Value, Failure>) -> Result<Value, Failure> {
         if let Err(Failure::Store { reconnect: true, .. }) = answer {
             self.forget(&connection.0);
+            self.lose();
         }
         answer
+    }
+
+    /// The server is of no more use, and the connection that listens may lead to it.
+    pub(super) fn lose(&self) {
+        self.waking.lose();
     }
 
     /// This runtime's connection.
@@ -188,7 +207,7 @@ impl Connections {
         let mut last = None;
         for pause in PAUSES {
             tokio::time::sleep(pause).await;
-            match handshake::open(self).await {
+            match handshake::open(self, &self.how).await {
                 Err(error) if error.kind() == StoreErrorKind::Unavailable => last = Some(error),
                 settled => return settled,
             }
@@ -198,6 +217,15 @@ impl Connections {
 
     fn attempts(&self) -> MutexGuard<'_, Vec<(Id, watch::Receiver<Option<Attempt>>)>> {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection that has ended is forgotten.
+impl Owner for Weak<Connections> {
+    fn ended(&self, wire: &Arc<Wire>) {
+        if let Some(table) = self.upgrade() {
+            table.forget(wire);
+        }
     }
 }
 

@@ -16,15 +16,14 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use redis::Value;
+use redis::{PushKind, Value};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-use super::connection::Connections;
 use super::error::{Ended, NoAnswer};
 use super::reading;
 use super::wire::Wire;
@@ -43,14 +42,23 @@ const READ: usize = 16 * 1024;
 /// A write buffer that has grown beyond this is given back.
 const KEPT: usize = 256 * 1024;
 
-/// Drives a connection until it ends, then takes it off the table.
+/// Who a connection belongs to.
+pub(super) trait Owner: Send {
+    /// The server said something unasked.
+    fn heard(&self, _: &PushKind, _: &[Value]) {}
+
+    /// There will be no more answers.
+    fn ended(&self, wire: &Arc<Wire>);
+}
+
+/// Drives a connection until it ends, then tells its owner.
 pub(super) struct Driver<S> {
     stream: S,
     wire: Arc<Wire>,
     outgoing: Outgoing,
     incoming: Incoming,
     silence: Silence,
-    table: Weak<Connections>,
+    owner: Box<dyn Owner>,
 }
 
 /// Commands on their way.
@@ -84,11 +92,11 @@ struct Silence {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
-    pub(super) fn new(stream: S, wire: Arc<Wire>, response_timeout: Duration, table: Weak<Connections>) -> Self {
+    pub(super) fn new(stream: S, wire: Arc<Wire>, response_timeout: Duration, owner: Box<dyn Owner>) -> Self {
         let incoming = Incoming { read: vec![0; READ], start: 0, end: 0, answers: Vec::new(), wakers: Vec::new() };
         let timer = Box::pin(tokio::time::sleep(response_timeout));
         let silence = Silence { timeout: response_timeout, timer, ticks: None, heard: false };
-        Self { stream, wire, outgoing: Outgoing::default(), incoming, silence, table }
+        Self { stream, wire, outgoing: Outgoing::default(), incoming, silence, owner }
     }
 
     /// One turn. `Ready` when the connection has ended.
@@ -148,7 +156,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         let incoming = &mut self.incoming;
         let part = self.wire.owed().div_ceil(PARTS).max(PART);
         loop {
-            incoming.understand(part)?;
+            incoming.understand(part, &*self.owner)?;
             if incoming.answers.len() == part {
                 break;
             }
@@ -171,13 +179,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
 
 impl Incoming {
     /// Takes answers out of what was read, until there are `part`.
-    fn understand(&mut self, part: usize) -> Result<(), Ended> {
+    fn understand(&mut self, part: usize, owner: &dyn Owner) -> Result<(), Ended> {
         while self.answers.len() < part {
             let Some((answer, length)) = reading::answer(&self.read[self.start..self.end])? else { break };
             self.start += length;
-            // What the server says unasked answers nobody.
-            if !matches!(answer, Value::Push { .. }) {
-                self.answers.push(answer);
+            match answer {
+                // What the server says unasked answers nobody; a subscription is always asked for.
+                Value::Push { kind, data } if !matches!(kind, PushKind::Subscribe | PushKind::SSubscribe) => {
+                    owner.heard(&kind, &data);
+                }
+                answer => self.answers.push(answer),
             }
         }
         Ok(())
@@ -241,13 +252,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Future for Driver<S> {
     }
 }
 
-/// However the driver ends, also with its runtime, all who wait learn it, and the connection is forgotten.
+/// However the driver ends, also with its runtime, all who wait learn it, and the owner too.
 impl<S> Drop for Driver<S> {
     fn drop(&mut self) {
         self.wire.end(Ended::RuntimeGone);
-        if let Some(table) = self.table.upgrade() {
-            table.forget(&self.wire);
-        }
+        self.owner.ended(&self.wire);
     }
 }
 

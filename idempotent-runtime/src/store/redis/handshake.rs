@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use redis::{Cmd, RedisConnectionInfo, Value};
 
+use super::address::How;
 use super::connection::{Connection, Connections};
+use super::driver::Owner;
 use super::error::Failure;
 use super::scripts;
 use super::wire::{Answer, Wire};
@@ -13,10 +15,21 @@ use crate::store::StoreError;
 const NEEDS: &str = "idempotent needs Redis 7.0 or later, or Valkey 7.2 or later";
 
 /// Opens one connection on the current runtime, to a server that takes writes.
-pub(super) async fn open(connections: &Arc<Connections>) -> Result<Connection, StoreError> {
+pub(super) async fn open(connections: &Arc<Connections>, how: &How) -> Result<Connection, StoreError> {
     let address = connections.place.address().await?;
-    let connection = address.open(&connections.how, Arc::downgrade(connections)).await?;
-    greet(&connection.0, &connections.how.login).await?;
+    let connection = address.open(how, Arc::downgrade(connections)).await?;
+    greet(&connection.0, &how.login).await?;
+    Ok(connection)
+}
+
+/// Opens a connection that listens, whatever the server's role: a replica hears what its primary publishes.
+pub(super) async fn listen(
+    connections: &Arc<Connections>,
+    owner: impl Owner + 'static,
+) -> Result<Connection, StoreError> {
+    let address = connections.place.address().await?;
+    let connection = address.open(&connections.how, owner).await?;
+    login(&connection.0, &connections.how.login).await?;
     Ok(connection)
 }
 

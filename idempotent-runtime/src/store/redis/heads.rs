@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use crate::key::Key;
 use crate::token::Token;
@@ -15,12 +16,20 @@ use crate::token::Token;
 /// nobody knows which: all are forgotten.
 const MOST: usize = 1 << 16;
 
-/// The heads of live claims: what stands in a record between its state and what belongs to that state.
+/// The heads of live claims.
 #[derive(Debug, Default)]
-pub(super) struct Heads(Mutex<HashMap<Token, (Key, Vec<u8>)>>);
+pub(super) struct Heads(Mutex<HashMap<Token, (Key, Head)>>);
+
+/// What stands in the record of a live claim between its state and what belongs to that state.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) text: Vec<u8>,
+    /// When the claim was asked for.
+    pub(super) asked: Instant,
+}
 
 impl Heads {
-    pub(super) fn remember(&self, key: &Key, token: Token, head: Vec<u8>) {
+    pub(super) fn remember(&self, key: &Key, token: Token, head: Head) {
         let mut heads = self.all();
         if heads.len() >= MOST {
             heads.clear();
@@ -29,12 +38,12 @@ impl Heads {
     }
 
     /// Gives back what was remembered, and forgets it.
-    pub(super) fn take(&self, key: &Key, token: Token) -> Option<Vec<u8>> {
+    pub(super) fn take(&self, key: &Key, token: Token) -> Option<Head> {
         let (of, head) = self.all().remove(&token)?;
         (of.as_str() == key.as_str()).then_some(head)
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<Token, (Key, Vec<u8>)>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<Token, (Key, Head)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -43,16 +52,20 @@ impl Heads {
 mod tests {
     use super::*;
 
+    fn head(asked: Instant) -> Head {
+        Head { text: vec![1], asked }
+    }
+
     #[test]
     fn heads_are_given_back_once_and_never_pile_up() {
-        let heads = Heads::default();
+        let (heads, asked) = (Heads::default(), Instant::now());
         let key = Key::from_text("order:1");
         let token = |number: usize| Token::from_u128(number as u128);
         for number in 0..=MOST {
-            heads.remember(&key, token(number), vec![1]);
+            heads.remember(&key, token(number), head(asked));
         }
         assert_eq!(heads.all().len(), 1);
-        assert_eq!(heads.take(&key, token(MOST)), Some(vec![1]));
+        assert_eq!(heads.take(&key, token(MOST)), Some(head(asked)));
         assert_eq!(heads.take(&key, token(MOST)), None);
     }
 
@@ -60,7 +73,7 @@ mod tests {
     fn a_head_belongs_to_its_key() {
         let heads = Heads::default();
         let (key, other, token) = (Key::from_text("order:1"), Key::from_text("order:2"), Token::from_u128(1));
-        heads.remember(&key, token, vec![1]);
+        heads.remember(&key, token, head(Instant::now()));
         assert_eq!(heads.take(&other, token), None);
     }
 }

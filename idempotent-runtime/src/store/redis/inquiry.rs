@@ -9,6 +9,7 @@ use redis::{Cmd, Value};
 use tokio::task::JoinSet;
 
 use super::address::{Address, How};
+use super::connection::Connections;
 use super::error::{Failure, NoAnswer};
 use super::handshake;
 use crate::store::{StoreError, StoreErrorKind};
@@ -47,7 +48,7 @@ pub(super) async fn first<T>(
 }
 
 async fn ask(server: &Address, how: &How, question: &Cmd) -> Result<Value, StoreError> {
-    let connection = server.open(how, Weak::new()).await?;
+    let connection = server.open(how, Weak::<Connections>::new()).await?;
     handshake::login(&connection.0, &how.login).await?;
     connection.0.send(question).await.map_err(Failure::into_error)
 }

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use redis::{Cmd, Value};
 
+use super::channel::Spread;
 use super::cluster::Cluster;
 use super::connection::Connections;
 use super::error::Failure;
+use super::replicas::{Copied, Replicas};
+use crate::store::Watch;
 
 /// Where commands go.
 #[derive(Clone)]
@@ -27,7 +30,41 @@ impl Link {
         let node = cluster.node(command)?;
         match node.send(command).await {
             Ok(answer) => Ok(answer),
-            Err(failure) => Box::pin(cluster.follow(command, node, failure)).await,
+            Err(failure) => Ok(Box::pin(cluster.follow(command, None, node, failure)).await?.0),
+        }
+    }
+
+    /// Sends one write about one key, which is to be copied to the replicas of its server.
+    pub(super) async fn send_copied(&self, command: &Cmd, replicas: Replicas) -> Result<(Value, Copied), Failure> {
+        let cluster = match self {
+            Self::One(connections) => return connections.send_copied(None, command, replicas).await,
+            Self::Cluster(cluster) => cluster,
+        };
+        let node = cluster.node(command)?;
+        match node.send_copied(None, command, replicas).await {
+            Ok(answer) => Ok(answer),
+            Err(failure) => cluster.follow(command, Some(replicas), node, failure).await,
+        }
+    }
+
+    /// Watches for the end of a run, where the key's server is.
+    pub(super) fn watch(&self, key: &str) -> Watch {
+        let server = match self {
+            Self::One(connections) => Some(Arc::clone(connections)),
+            Self::Cluster(cluster) => cluster.node_of(key.as_bytes()),
+        };
+        let spread = self.spread();
+        match server.zip(spread.channel(key)) {
+            Some((server, channel)) => server.watch(spread, &channel),
+            None => Watch::never(),
+        }
+    }
+
+    /// How far the end of a run is told.
+    pub(super) fn spread(&self) -> Spread {
+        match self {
+            Self::One(_) => Spread::Server,
+            Self::Cluster(_) => Spread::Shard,
         }
     }
 

@@ -11,6 +11,8 @@
 //! - `link`, `cluster`: which server a command goes to
 //! - `sentinel`, `inquiry`: where the primary is, in the words of others
 //! - `wire`, `driver`, `reading`: a connection: the commands of many callers in one write, the answers handed out
+//! - `waking`, `listener`, `channel`: who waits for the end of a run, and how they are woken
+//! - `replicas`: writes that count only when replicas have them
 //! - `address`, `tls`, `url`: where servers are and how to reach them
 //! - `findings`: what is dangerous to the records
 //! - `error`: what the client's errors mean
@@ -18,6 +20,7 @@
 mod address;
 mod admin;
 mod builder;
+mod channel;
 mod cluster;
 mod commands;
 mod connection;
@@ -28,13 +31,16 @@ mod handshake;
 mod heads;
 mod inquiry;
 mod link;
+mod listener;
 mod reading;
+mod replicas;
 mod scripts;
 mod sentinel;
 #[cfg(feature = "tls")]
 mod tls;
 mod url;
 mod value;
+mod waking;
 mod wire;
 
 use std::fmt;
@@ -45,6 +51,7 @@ pub use self::builder::RedisStoreBuilder;
 pub use self::findings::{Finding, Severity};
 use self::heads::Heads;
 use self::link::Link;
+use self::replicas::Replicas;
 use super::{
     Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, Release, Reply, Retention, Store, StoreError, Watch,
 };
@@ -57,6 +64,9 @@ use crate::token::Token;
 ///
 /// Each key is one string, one line that a person can read in `redis-cli`. Needs Redis 7.0 or Valkey 7.2, and the
 /// permissions that the [guide](crate::guide::redis) names.
+///
+/// Waiters are [woken](Store::watch) where the user may `PUBLISH` and `SUBSCRIBE` (in a Cluster `SPUBLISH` and
+/// `SSUBSCRIBE`) on the channels `idempotent:ended:*`; elsewhere they poll.
 ///
 /// Every runtime that calls gets a connection of its own. A connection that is lost, that ended up at a replica, or
 /// whose server has been silent for the [response time-out](RedisStoreBuilder::response_timeout) is given up: all who
@@ -80,6 +90,8 @@ use crate::token::Token;
 pub struct RedisStore {
     connections: Link,
     heads: Arc<Heads>,
+    /// Who must have a write before it counts.
+    replicas: Option<Replicas>,
 }
 
 impl RedisStore {
@@ -168,8 +180,8 @@ impl Store for RedisStore {
         Box::pin(self.put_record_back(key, token, lease, superseded))
     }
 
-    fn watch(&self, _: &Key) -> Watch {
-        Watch::never()
+    fn watch(&self, key: &Key) -> Watch {
+        self.connections.watch(key.as_str())
     }
 
     fn admin(&self) -> Option<&dyn Admin> {

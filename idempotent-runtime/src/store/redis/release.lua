@@ -3,16 +3,20 @@
 -- KEYS     the record
 -- ARGV     token · 'failed', 'given-up' or 'put-back' · the error · how long, in ms, a record that counts no run is kept ·
 --          the result of the record that was superseded, '' for none · how long to keep that in ms, '' for ever · the
---          token that it shall have
+--          token that it shall have · the command that tells the end, '' for none · its channel
 -- returns  1 held · 0 lost
 local key = KEYS[1]
-local token, how, message, briefly, superseded, kept_superseded, its_token = unpack(ARGV)
+local token, how, message, briefly, superseded, kept_superseded, its_token, publish, channel = unpack(ARGV)
 
 local function write(record, kept)
   if kept == '' then
     redis.call('SET', key, record)
   else
     redis.call('SET', key, record, 'PX', kept)
+  end
+  if publish ~= '' then
+    -- Where it is not allowed, waiters poll.
+    redis.pcall(publish, channel, how)
   end
   return 1
 end

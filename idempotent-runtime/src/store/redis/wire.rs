@@ -55,10 +55,20 @@ impl Wire {
         })
     }
 
+    /// Puts a command on its way that the server does not answer in its turn.
+    pub(super) fn tell(&self, command: &Cmd) {
+        self.with_driver(|queue| command.write_packed_command(&mut queue.unsent));
+    }
+
     fn put(&self, put: impl FnOnce(&mut Queue) -> usize) -> Answer<'_> {
+        Answer { wire: self, place: self.with_driver(put) }
+    }
+
+    /// Puts something on its way; `None` if there is no way any more.
+    fn with_driver<T>(&self, put: impl FnOnce(&mut Queue) -> T) -> Option<T> {
         let mut queue = self.lock();
         if queue.ended.is_some() {
-            return Answer { wire: self, place: None };
+            return None;
         }
         let place = put(&mut queue);
         let driver = queue.driver.take();
@@ -66,7 +76,7 @@ impl Wire {
         if let Some(driver) = driver {
             driver.wake();
         }
-        Answer { wire: self, place: Some(place) }
+        Some(place)
     }
 
     /// Whether there will be no more answers.

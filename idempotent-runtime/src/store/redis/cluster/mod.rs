@@ -26,6 +26,7 @@ pub(super) use self::slot::Slot;
 use super::address::{Address, How};
 use super::connection::{Connections, Place};
 use super::error::{Failure, NotConnected, Redirect};
+use super::replicas::{Copied, Replicas};
 use super::{inquiry, scripts};
 use crate::store::{StoreError, StoreErrorKind};
 
@@ -87,13 +88,19 @@ impl Cluster {
         })
     }
 
+    /// The node that has a key, as far as is known.
+    pub(super) fn node_of(&self, key: &[u8]) -> Option<Arc<Connections>> {
+        self.read(|map| map.node(Slot::of_key(key)))
+    }
+
     /// Goes on where a node did not answer a command as a single server would.
     pub(super) async fn follow(
         self: &Arc<Self>,
         command: &Cmd,
+        replicas: Option<Replicas>,
         mut node: Arc<Connections>,
         mut failure: Failure,
-    ) -> Result<Value, Failure> {
+    ) -> Result<(Value, Copied), Failure> {
         let mut manner = Manner::Plain;
         for _ in 0..HOPS {
             match failure {
@@ -112,12 +119,8 @@ impl Cluster {
                 }
                 other => return Err(other),
             }
-            let answer = match manner {
-                Manner::Plain => node.send(command).await,
-                Manner::Asking => node.send_behind(&redis::cmd("ASKING"), command).await,
-            };
-            match answer {
-                Ok(value) => return Ok(value),
+            match send(&node, manner, command, replicas).await {
+                Ok(answer) => return Ok(answer),
                 Err(next) => failure = next,
             }
         }
@@ -186,6 +189,22 @@ impl Cluster {
     fn write<T>(&self, change: impl FnOnce(&mut Map) -> T) -> T {
         change(&mut self.map.write().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+async fn send(
+    node: &Arc<Connections>,
+    manner: Manner,
+    command: &Cmd,
+    replicas: Option<Replicas>,
+) -> Result<(Value, Copied), Failure> {
+    let asking = redis::cmd("ASKING");
+    let value = match (manner, replicas) {
+        (Manner::Plain, None) => node.send(command).await?,
+        (Manner::Asking, None) => node.send_behind(&asking, command).await?,
+        (Manner::Plain, Some(replicas)) => return node.send_copied(None, command, replicas).await,
+        (Manner::Asking, Some(replicas)) => return node.send_copied(Some(&asking), command, replicas).await,
+    };
+    Ok((value, Copied::Enough))
 }
 
 /// Loads all scripts, which the node has lost.

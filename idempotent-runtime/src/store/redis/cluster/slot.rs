@@ -31,7 +31,7 @@ impl Slot {
     }
 
     /// As the servers compute it. Keys of this crate never hold a brace, but a key of the caller's own may.
-    fn of_key(key: &[u8]) -> Self {
+    pub(in crate::store::redis) fn of_key(key: &[u8]) -> Self {
         let tag = key.iter().position(|&byte| byte == b'{').and_then(|open| {
             let rest = &key[open + 1..];
             rest.iter().position(|&byte| byte == b'}').filter(|&length| length > 0).map(|length| &rest[..length])

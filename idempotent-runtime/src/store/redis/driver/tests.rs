@@ -1,12 +1,13 @@
 //! The driver against a server of the test's own, on the other end of a pipe.
 
 use std::io;
-use std::sync::Mutex;
+use std::sync::{Mutex, Weak};
 
 use redis::Cmd;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::task::JoinSet;
 
+use super::super::connection::Connections;
 use super::super::error::Failure;
 use super::*;
 
@@ -44,7 +45,7 @@ fn connection() -> (Arc<Wire>, DuplexStream, Arc<Mutex<Vec<usize>>>) {
     let (stream, server) = duplex(1 << 20);
     let (wire, writes) = (Arc::new(Wire::default()), Arc::default());
     let noted = Noted { stream, writes: Arc::clone(&writes) };
-    tokio::spawn(Driver::new(noted, Arc::clone(&wire), TIMEOUT, Weak::new()));
+    tokio::spawn(Driver::new(noted, Arc::clone(&wire), TIMEOUT, Box::new(Weak::<Connections>::new())));
     (wire, server, writes)
 }
 
@@ -195,7 +196,7 @@ async fn a_closed_connection_is_told_to_all_who_wait() {
 async fn a_command_larger_than_the_pipe_arrives_whole() {
     let (stream, mut server) = duplex(64);
     let wire = Arc::new(Wire::default());
-    tokio::spawn(Driver::new(stream, Arc::clone(&wire), TIMEOUT, Weak::new()));
+    tokio::spawn(Driver::new(stream, Arc::clone(&wire), TIMEOUT, Box::new(Weak::<Connections>::new())));
     let mut command = question();
     command.arg("x".repeat(10_000));
     let length = command.get_packed_command().len();
@@ -253,7 +254,7 @@ async fn what_a_stream_keeps_is_flushed_until_it_has_left() {
     let (stream, mut server) = duplex(8);
     let wire = Arc::new(Wire::default());
     let keeping = Keeping { stream, kept: Vec::new(), asked: false };
-    tokio::spawn(Driver::new(keeping, Arc::clone(&wire), TIMEOUT, Weak::new()));
+    tokio::spawn(Driver::new(keeping, Arc::clone(&wire), TIMEOUT, Box::new(Weak::<Connections>::new())));
     for _ in 0..2 {
         let command = question();
         let answered = async {
