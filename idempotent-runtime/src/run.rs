@@ -1,6 +1,5 @@
 //! The future of a guarded call: the handler's types, wired to the guard.
 
-use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -8,12 +7,11 @@ use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 
-use crate::codec::ResultSlot;
 use crate::error::{Error, ErrorKind};
 use crate::guard::{Before, Ending, Guard};
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::policy::OnDuplicate;
-use crate::record::{Completed, Encoded, NoResult, Recorded};
+use crate::record::{Completed, NoResult, Recorded};
 use crate::reply::{ErrorOps, Judgement, ValueOps};
 
 /// A call that is ready to run, or the error that it ends in without running.
@@ -151,7 +149,7 @@ fn answer<R>(guard: &mut Guard, completed: &Completed, value: &ValueOps<R>, erro
 fn reply_from<R>(guard: &Guard, recorded: &Recorded, value: &ValueOps<R>, error: &ErrorOps<R>) -> Result<R, Error> {
     match recorded {
         Recorded::Rejected(summary) => return Err(Error::new(ErrorKind::Failed).detail(summary.to_string())),
-        Recorded::Error(encoded) => return decode(guard, encoded, |from| error.decode(from)),
+        Recorded::Error(encoded) => return guard.core().decode(encoded, |from| error.decode(from)),
         Recorded::Value(_) | Recorded::Nothing(_) => {}
     }
     match guard.on_duplicate() {
@@ -164,33 +162,8 @@ fn reply_from<R>(guard: &Guard, recorded: &Recorded, value: &ValueOps<R>, error:
         OnDuplicate::Replay => {}
     }
     match recorded {
-        Recorded::Value(encoded) => decode(guard, encoded, |from| value.decode(from)),
-        Recorded::Nothing(why) => Err(Error::new(ErrorKind::ResultUnavailable).detail(match why {
-            NoResult::NotWanted => "the handler did not record results then",
-            NoResult::TooLarge => "it was too large",
-            NoResult::NotSerialisable => "it could not be serialised",
-        })),
+        Recorded::Value(encoded) => guard.core().decode(encoded, |from| value.decode(from)),
+        Recorded::Nothing(why) => Err(Error::without_result(*why)),
         Recorded::Error(_) | Recorded::Rejected(_) => unreachable!("answered above"),
     }
-}
-
-/// Reads a recorded side of a reply. `read` gives `None` where the handler records no such side: its options have
-/// changed since.
-fn decode<R>(
-    guard: &Guard,
-    encoded: &Encoded,
-    read: impl Fn(&mut dyn erased_serde::Deserializer<'_>) -> Option<Result<R, erased_serde::Error>>,
-) -> Result<R, Error> {
-    let unreadable = |cause: Box<dyn StdError + Send + Sync>| Error::new(ErrorKind::Unreadable).because(cause);
-    let codec = guard
-        .core()
-        .codec_for(encoded.codec)
-        .ok_or_else(|| unreadable(format!("no codec reads `{}` here", encoded.codec).into()))?;
-    let mut reply = None;
-    let mut fill = |from: &mut dyn erased_serde::Deserializer<'_>| {
-        reply = read(from).transpose()?;
-        Ok(())
-    };
-    codec.decode(&encoded.bytes, ResultSlot::new(&mut fill)).map_err(unreadable)?;
-    reply.ok_or_else(|| unreadable("this handler records no result of this kind".into()))
 }

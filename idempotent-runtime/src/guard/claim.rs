@@ -123,7 +123,8 @@ async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Compl
             let superseded = asked.answered().filter(|_| acquired.found == Found::Completed);
             note_found(key, &acquired);
             let Acquired { attempt, fence, .. } = acquired;
-            let claimed = Claimed { key: key.clone(), token, length: policy.lease, attempt, fence };
+            let (length, handle) = (policy.lease, Arc::downgrade(core));
+            let claimed = Claimed { key: key.clone(), token, length, attempt, fence, core: handle };
             let lease = Lease::new(claimed, core.clock, sent);
             Answered::Ours(Owned::new(Arc::clone(core), lease, request.held, superseded))
         }

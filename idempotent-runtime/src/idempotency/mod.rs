@@ -7,10 +7,13 @@ mod checked;
 mod connect;
 mod replies;
 
+use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+
+use erased_serde::Deserializer;
 
 pub use ambient::{Ambient, Via, installed};
 pub use builder::Builder;
@@ -19,11 +22,11 @@ pub use checked::{Existing, Question, Unasked, Verify};
 pub use replies::Replies;
 
 use crate::clock::Clock;
-use crate::codec::{Codec, Json};
-use crate::error::Error;
+use crate::codec::{Codec, Json, ResultSlot};
+use crate::error::{Error, ErrorKind};
 use crate::keeper::Keeper;
 use crate::key::Secret;
-use crate::record::CodecTag;
+use crate::record::Encoded;
 use crate::store::{MemoryStore, Store};
 
 /// A handle to the runtime: where records live, and how calls are guarded.
@@ -98,9 +101,25 @@ impl Core {
         &*self.codec
     }
 
-    /// The codec that reads what `tag` wrote.
-    pub(crate) fn codec_for(&self, tag: CodecTag) -> Option<&dyn Codec> {
-        std::iter::once(&self.codec).chain(&self.readers).find(|codec| codec.tag() == tag).map(|codec| &**codec)
+    /// Reads what a codec wrote, which may be another than the one that writes. `read` gives `None` where nobody can want
+    /// such a result: a handler's options have changed since.
+    pub(crate) fn decode<R>(
+        &self,
+        encoded: &Encoded,
+        read: impl Fn(&mut dyn Deserializer<'_>) -> Option<Result<R, erased_serde::Error>>,
+    ) -> Result<R, Error> {
+        let unreadable = |cause: Box<dyn StdError + Send + Sync>| Error::new(ErrorKind::Unreadable).because(cause);
+        let codec = std::iter::once(&self.codec)
+            .chain(&self.readers)
+            .find(|codec| codec.tag() == encoded.codec)
+            .ok_or_else(|| unreadable(format!("no codec reads `{}` here", encoded.codec).into()))?;
+        let mut result = None;
+        let mut fill = |from: &mut dyn Deserializer<'_>| {
+            result = read(from).transpose()?;
+            Ok(())
+        };
+        codec.decode(&encoded.bytes, ResultSlot::new(&mut fill)).map_err(unreadable)?;
+        result.ok_or_else(|| unreadable("this handler records no result of this kind".into()))
     }
 }
 

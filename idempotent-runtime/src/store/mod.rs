@@ -356,6 +356,9 @@ pub enum StoreErrorKind {
     /// The store understood and refuses: wrong password, missing permission, wrong set-up. Repeating is of no use
     /// until somebody has mended it.
     Refused,
+    /// The record cannot be read: what stands there is no record, or one of a newer format. Where a claim is asked for,
+    /// the answer is [`ClaimAnswer::Unreadable`].
+    Unreadable,
 }
 
 impl StoreError {
@@ -367,6 +370,11 @@ impl StoreError {
     /// A refusal that will not pass by itself.
     pub fn refused(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self { kind: StoreErrorKind::Refused, source: source.into() }
+    }
+
+    /// A record that cannot be read, and why: name the key.
+    pub fn unreadable(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self { kind: StoreErrorKind::Unreadable, source: source.into() }
     }
 
     /// What kind of trouble it is.
@@ -381,6 +389,7 @@ impl fmt::Display for StoreError {
         f.write_str(match self.kind {
             StoreErrorKind::Unavailable => "the store did not answer",
             StoreErrorKind::Refused => "the store refused",
+            StoreErrorKind::Unreadable => "the store holds what is no record",
         })?;
         let mut cause: Option<&dyn StdError> = Some(&*self.source);
         while let Some(error) = cause {
