@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use idempotent_runtime::conformance::{CASES, Harness, When, run};
+use idempotent_runtime::conformance::{CASES, Harness, Steps, When, run};
 use idempotent_runtime::store::RedisStore;
 use idempotent_runtime::{Key, Store};
 use servers::{Redis, RedisBinary};
@@ -40,13 +40,24 @@ impl Harness for OnRedis<'_> {
 
     fn spoil<'a>(&'a self, key: &'a Key) -> When<'a, bool> {
         Box::pin(async move {
-            self.server.cli(&["SET", key.as_str(), "somebody else's", "PX", "60000"]).expect("the server answers");
+            match key.step() {
+                None => self.server.cli(&["SET", key.as_str(), "somebody else's", "PX", "60000"]),
+                Some(step) => self.server.cli(&["HSET", key.entity(), step, "somebody else's"]),
+            }
+            .expect("the server answers");
             true
         })
     }
 }
 
-fn every_case_holds(binary: RedisBinary) {
+/// Whether the cases work under whole keys, or under steps of entities.
+#[derive(Clone, Copy)]
+enum Under {
+    Keys,
+    Steps,
+}
+
+fn every_case_holds(binary: RedisBinary, under: Under) {
     let Some(server) = servers::needed(Redis::start(binary)) else { return };
     let harness = async || {
         let store = RedisStore::connect(&server.url()).await.expect("the server was started for this");
@@ -54,7 +65,11 @@ fn every_case_holds(binary: RedisBinary) {
     };
     let lane = |lane: usize| {
         let cases = CASES.iter().skip(lane).step_by(LANES);
-        cases.filter(|case| catch_unwind(AssertUnwindSafe(|| run(case.name, harness))).is_err()).collect::<Vec<_>>()
+        let run = |name| match under {
+            Under::Keys => run(name, harness),
+            Under::Steps => run(name, async || Steps(harness().await)),
+        };
+        cases.filter(|case| catch_unwind(AssertUnwindSafe(|| run(case.name))).is_err()).collect::<Vec<_>>()
     };
     let failed: Vec<_> = thread::scope(|scope| {
         let lanes: Vec<_> = (0..LANES).map(|at| scope.spawn(move || lane(at))).collect();
@@ -65,15 +80,30 @@ fn every_case_holds(binary: RedisBinary) {
 
 #[test]
 fn on_redis_7_0() {
-    every_case_holds(RedisBinary::System);
+    every_case_holds(RedisBinary::System, Under::Keys);
 }
 
 #[test]
 fn on_redis_8_2() {
-    every_case_holds(RedisBinary::Redis8_2);
+    every_case_holds(RedisBinary::Redis8_2, Under::Keys);
 }
 
 #[test]
 fn on_valkey_9_1() {
-    every_case_holds(RedisBinary::Valkey9_1);
+    every_case_holds(RedisBinary::Valkey9_1, Under::Keys);
+}
+
+#[test]
+fn step_by_step_on_redis_7_0() {
+    every_case_holds(RedisBinary::System, Under::Steps);
+}
+
+#[test]
+fn step_by_step_on_redis_8_2() {
+    every_case_holds(RedisBinary::Redis8_2, Under::Steps);
+}
+
+#[test]
+fn step_by_step_on_valkey_9_1() {
+    every_case_holds(RedisBinary::Valkey9_1, Under::Steps);
 }

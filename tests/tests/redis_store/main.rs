@@ -10,4 +10,5 @@ mod reference;
 #[path = "../../../idempotent-runtime/tests/reference/sequence.rs"]
 mod sequence;
 mod sequences;
+mod steps;
 mod support;

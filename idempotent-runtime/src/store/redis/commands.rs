@@ -30,11 +30,7 @@ impl RedisStore {
         }
         let mut head = Vec::with_capacity(64 + request.owner.len());
         head.put_head(request);
-        let mut command = Cmd::with_capacity(7, ROOM + key.as_str().len() + request.owner.len());
-        command.arg("SET").arg(key.as_str());
-        command.writer_for_next_arg().put_claim(&head, request);
-        command.arg("NX").arg("PX").arg(value::in_progress_millis(request.kept())).arg("GET");
-        let answer = match self.connections.send(&command).await {
+        let answer = match self.take(key, &head, request).await {
             Ok(Value::Nil) => {
                 self.heads.remember(request.token, head);
                 Some(ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None }))
@@ -50,8 +46,25 @@ impl RedisStore {
         }
     }
 
+    /// Claims what is absent, and shows what is not: one round trip, without the claim's script.
+    async fn take(&self, key: &Key, head: &[u8], request: &ClaimRequest<'_>) -> Result<Value, Failure> {
+        let room = ROOM + request.owner.len();
+        let kept = value::in_progress_millis(request.kept());
+        if key.step().is_some() {
+            let mut command = call(&scripts::TAKE, key, 3, room);
+            command.writer_for_next_arg().put_claim(head, request);
+            return self.run(&scripts::TAKE, key, command.arg(kept)).await;
+        }
+        let mut command = Cmd::with_capacity(7, room + key.as_str().len());
+        command.arg("SET").arg(key.as_str());
+        command.writer_for_next_arg().put_claim(head, request);
+        command.arg("NX").arg("PX").arg(kept).arg("GET");
+        self.connections.send(&command).await
+    }
+
     async fn claim_by_script(&self, key: &Key, request: &ClaimRequest<'_>) -> Result<ClaimAnswer, StoreError> {
-        let mut command = call(&scripts::CLAIM, key, 11, ROOM + request.owner.len());
+        let script = &scripts::of(key).claim;
+        let mut command = call(script, key, 12, ROOM + request.owner.len());
         command.arg(request.token.text().as_bytes());
         command.writer_for_next_arg().put_owner(request.owner);
         command.writer_for_next_arg().put_fingerprint(request.fingerprint);
@@ -67,7 +80,7 @@ impl RedisStore {
             None => command.arg(""),
         };
         command.arg(value::mark(request.begun)).arg(if request.fenced { "fenced" } else { "" });
-        match self.run(&scripts::CLAIM, &command).await {
+        match self.run(script, key, &mut command).await {
             Ok(answer) => read_claim(key, &answer),
             Err(Failure::WrongType) => Ok(wrong_type(key)),
             Err(failure) => Err(failure.into_error()),
@@ -75,13 +88,15 @@ impl RedisStore {
     }
 
     pub(super) async fn begin_record(&self, key: &Key, token: Token) -> Result<Answer, StoreError> {
-        let mut command = call(&scripts::BEGIN, key, 1, ROOM);
-        held(self.run(&scripts::BEGIN, command.arg(token.text().as_bytes())).await)
+        let script = &scripts::of(key).begin;
+        let mut command = call(script, key, 2, ROOM);
+        held(self.run(script, key, command.arg(token.text().as_bytes())).await)
     }
 
     pub(super) async fn renew_record(&self, key: &Key, token: Token) -> Result<Answer, StoreError> {
-        let mut command = call(&scripts::RENEW, key, 1, ROOM);
-        held(self.run(&scripts::RENEW, command.arg(token.text().as_bytes())).await)
+        let script = &scripts::of(key).renew;
+        let mut command = call(script, key, 2, ROOM);
+        held(self.run(script, key, command.arg(token.text().as_bytes())).await)
     }
 
     pub(super) async fn complete_record(
@@ -93,7 +108,8 @@ impl RedisStore {
     ) -> Result<CompleteAnswer, StoreError> {
         let head = self.heads.take(token);
         let room = ROOM + head.as_ref().map_or(0, Vec::len) + length(result);
-        let mut command = call(&scripts::COMPLETE, key, 4, room);
+        let script = &scripts::of(key).complete;
+        let mut command = call(script, key, 5, room);
         let mut in_progress = command.writer_for_next_arg();
         in_progress.put(b"1p ");
         in_progress.put(token.text().as_bytes());
@@ -106,10 +122,12 @@ impl RedisStore {
         record.put_result(result);
         drop(record);
         keep(&mut command, retention);
-        if head.is_none() {
-            command.arg("result");
+        match (head, key.step()) {
+            (None, _) => drop(command.arg("result")),
+            (Some(_), Some(_)) => drop(command.arg("whole")),
+            (Some(_), None) => {}
         }
-        match self.run(&scripts::COMPLETE, &command).await {
+        match self.run(script, key, &mut command).await {
             Ok(Value::Int(1)) => Ok(CompleteAnswer::Held),
             Ok(Value::Int(0)) => Ok(CompleteAnswer::Absent),
             Ok(Value::BulkString(text)) => {
@@ -133,9 +151,10 @@ impl RedisStore {
             Release::Failed(error) => ("failed", error),
             Release::GivenUp => ("given-up", ""),
         };
-        let mut command = call(&scripts::RELEASE, key, 6, ROOM + error.len());
+        let script = &scripts::of(key).release;
+        let mut command = call(script, key, 8, ROOM + error.len());
         command.arg(token.text().as_bytes()).arg(how).arg(error).arg(value::millis(lease.saturating_mul(2)));
-        held(self.run(&scripts::RELEASE, command.arg("").arg("")).await)
+        held(self.run(script, key, command.arg("").arg("").arg("")).await)
     }
 
     pub(super) async fn put_record_back(
@@ -147,7 +166,8 @@ impl RedisStore {
     ) -> Result<Answer, StoreError> {
         self.heads.take(token);
         let room = ROOM + superseded.map_or(0, |(completed, _)| length(&completed.result));
-        let mut command = call(&scripts::RELEASE, key, 7, room);
+        let script = &scripts::of(key).release;
+        let mut command = call(script, key, 8, room);
         command.arg(token.text().as_bytes()).arg("put-back").arg("").arg(value::millis(lease.saturating_mul(2)));
         match superseded {
             Some((completed, retention)) => {
@@ -157,11 +177,15 @@ impl RedisStore {
             }
             None => drop(command.arg("").arg("").arg("")),
         }
-        held(self.run(&scripts::RELEASE, &command).await)
+        held(self.run(script, key, &mut command).await)
     }
 
-    /// Runs a script; loads it first where the server has lost it.
-    pub(super) async fn run(&self, script: &'static Script, command: &Cmd) -> Result<Value, Failure> {
+    /// Runs a script, whose arguments end with the field if the record is one; loads it first where the server has lost
+    /// it.
+    pub(super) async fn run(&self, script: &'static Script, key: &Key, command: &mut Cmd) -> Result<Value, Failure> {
+        if let Some(step) = key.step() {
+            command.arg(step);
+        }
         match self.connections.send(command).await {
             Err(Failure::NoScript) => {
                 let mut load = Cmd::with_capacity(3, script.source().len() + 16);
@@ -177,10 +201,10 @@ impl RedisStore {
     }
 }
 
-/// The beginning of a script's call on one key.
+/// The beginning of a script's call on one record.
 pub(super) fn call(script: &Script, key: &Key, arguments: usize, room: usize) -> Cmd {
     let mut command = Cmd::with_capacity(4 + arguments, room + key.as_str().len());
-    command.arg("EVALSHA").arg(script.hash()).arg("1").arg(key.as_str());
+    command.arg("EVALSHA").arg(script.hash()).arg("1").arg(key.entity());
     command
 }
 
@@ -279,10 +303,16 @@ fn incomparable(key: &Key) -> ClaimAnswer {
     unreadable(key, Malformed("its fingerprint is of another version than the call's"))
 }
 
-pub(super) const WRONG_TYPE: Malformed = Malformed("the key holds another type than a string (WRONGTYPE)");
+/// What stands at the key is of another type than its layout.
+pub(super) fn other_type(key: &Key) -> Malformed {
+    Malformed(match key.step() {
+        None => "the key holds another type than a string (WRONGTYPE)",
+        Some(_) => "the key holds another type than a Hash (WRONGTYPE)",
+    })
+}
 
 fn wrong_type(key: &Key) -> ClaimAnswer {
-    unreadable(key, WRONG_TYPE)
+    unreadable(key, other_type(key))
 }
 
 pub(super) fn unexpected(answer: &Value) -> StoreError {

@@ -1,23 +1,17 @@
 -- Gives a claim back: after its run, or without one.
 --
--- KEYS     the record
 -- ARGV     token · 'failed', 'given-up' or 'put-back' · the error · how long, in ms, a record that counts no run is kept ·
 --          the result of the record that was superseded, '' for none · how long to keep that in ms, '' for ever · the
 --          token that it shall have
 -- returns  1 held · 0 lost
-local key = KEYS[1]
 local token, how, message, briefly, superseded, kept_superseded, its_token = unpack(ARGV)
 
 local function write(record, kept)
-  if kept == '' then
-    redis.call('SET', key, record)
-  else
-    redis.call('SET', key, record, 'PX', kept)
-  end
+  put(record, kept)
   return 1
 end
 
-local record = redis.call('GET', key)
+local record = get()
 if not record then
   -- The call's own late claim must not come alive.
   return write('1f ' .. token .. '#0@- - failed: ' .. message, briefly)

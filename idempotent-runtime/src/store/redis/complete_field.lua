@@ -1,0 +1,25 @@
+-- Completes a record in a field. Every first call of a step comes here, so it does no more than it must.
+--
+-- ARGV     '1p ' and the token · the completed record · how long to keep it in ms, '' for ever ·
+--          'result' if the second is the result alone, and the rest of the record is to be kept
+-- returns  1 held · 0 absent · the record that stands instead
+local record = get()
+if not record then
+  return 0
+end
+local standing = string.sub(record, 1, 25)
+if standing == ARGV[1] then
+  local completed = ARGV[2]
+  if ARGV[4] == 'result' then
+    local tail = string.find(record, ' lease=', 26, true)
+    if not tail then
+      return record
+    end
+    completed = '1c' .. string.sub(record, 3, tail) .. completed
+  end
+  put(completed, ARGV[3])
+  return 1
+elseif standing == '1c' .. string.sub(ARGV[1], 3) then
+  return 1
+end
+return record
