@@ -13,6 +13,9 @@ pub(crate) struct Figures {
     pub(crate) first_call: Option<ByInFlight<f64>>,
     /// The same for duplicates.
     pub(crate) duplicate: Option<ByInFlight<f64>>,
+    /// First calls a second of steps, whose records are fields of Hashes, over those of calls whose records are strings, by
+    /// calls in flight.
+    pub(crate) hash_layout: Option<ByInFlight<f64>>,
     /// Nanoseconds of one first call on the memory store.
     pub(crate) memory_call_ns: Option<f64>,
     /// Allocations of one first call on the memory store.
@@ -40,6 +43,7 @@ pub(crate) type ByInFlight<T> = BTreeMap<usize, T>;
 pub(crate) struct Spreads {
     pub(crate) first_call: ByInFlight<[f64; 2]>,
     pub(crate) duplicate: ByInFlight<[f64; 2]>,
+    pub(crate) hash_layout: ByInFlight<[f64; 2]>,
     pub(crate) memory_call_ns: Option<[f64; 2]>,
 }
 
@@ -47,6 +51,7 @@ pub(crate) struct Spreads {
 pub(crate) struct CallsPerSecond {
     pub(crate) first_call: ByInFlight<Rates>,
     pub(crate) duplicate: ByInFlight<Rates>,
+    pub(crate) hash_layout: ByInFlight<Rates>,
 }
 
 /// Calls a second, by who made them.

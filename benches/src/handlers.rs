@@ -44,6 +44,16 @@ pub async fn dispatch(idempotency: &Idempotency, order: u64) -> Result<Receipt, 
     Ok(Receipt::of(order))
 }
 
+/// As [`dispatch`], as one step of its order.
+///
+/// # Errors
+///
+/// The runtime's own.
+#[idempotent(prefix = "order:dispatch", keys = [order], step = "dispatch", ttl = 24h, via = idempotency)]
+pub async fn dispatch_step(idempotency: &Idempotency, order: u64) -> Result<Receipt, Error> {
+    Ok(Receipt::of(order))
+}
+
 /// As [`dispatch`], with a fingerprint in its record.
 ///
 /// # Errors

@@ -3,5 +3,7 @@
 mod handlers;
 mod memory_calls;
 
-pub use handlers::{FIRST_ORDER, NAMESPACE, PREFIX, Receipt, TTL, dispatch, dispatch_for, held_annotated, held_plain};
+pub use handlers::{
+    FIRST_ORDER, NAMESPACE, PREFIX, Receipt, TTL, dispatch, dispatch_for, dispatch_step, held_annotated, held_plain,
+};
 pub use memory_calls::MemoryCalls;
