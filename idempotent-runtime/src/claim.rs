@@ -11,6 +11,7 @@ use crate::context;
 use crate::error::{Error, ErrorKind};
 use crate::key::Key;
 use crate::lease::Lease;
+use crate::read::Reader;
 use crate::record::Recorded;
 use crate::text64;
 
@@ -108,7 +109,11 @@ impl Claim {
         let Some(record) = core.inspect(&key).await? else { return Ok(None) };
         let State::Completed(recorded) = record.state else { return Ok(None) };
         let value = match recorded {
-            Recorded::Value(encoded) => core.decode(&encoded, |from| Some(erased_serde::deserialize(from))).map(Some),
+            Recorded::Value(encoded) => {
+                let mut value = None;
+                let mut read = |from: Reader<'_, '_>| Some(T::deserialize(from).map(|read| value = Some(read)));
+                core.decode(&encoded, &mut read).map(|()| value)
+            }
             Recorded::Nothing(why) => Err(Error::without_result(why)),
             Recorded::Rejected(summary) => Err(Error::new(ErrorKind::Failed).detail(summary.to_string())),
             Recorded::Error(_) => Err(Error::new(ErrorKind::Failed).detail("with an error of its handler")),

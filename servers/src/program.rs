@@ -28,12 +28,21 @@ pub enum Program {
     RabbitMq,
     /// Erlang's name service, which RabbitMQ cannot do without.
     Epmd,
+    /// curl: a client of HTTP that is not ours.
+    Curl,
 }
 
 impl Program {
     /// Every program, in the order in which a person would list them.
-    pub const ALL: &[Self] =
-        &[Self::RedisServer, Self::RedisSentinel, Self::Redis8_2, Self::Valkey9_1, Self::RabbitMq, Self::Epmd];
+    pub const ALL: &[Self] = &[
+        Self::RedisServer,
+        Self::RedisSentinel,
+        Self::Redis8_2,
+        Self::Valkey9_1,
+        Self::RabbitMq,
+        Self::Epmd,
+        Self::Curl,
+    ];
 
     /// The program's file.
     ///
@@ -68,6 +77,7 @@ impl Program {
                 found
             }
             Self::Epmd => installed("epmd", &["/usr/lib/erlang/bin", "/usr/local/lib/erlang/bin"]),
+            Self::Curl => installed("curl", USUAL),
             Self::Redis8_2 | Self::Valkey9_1 => Vec::new(),
         }
     }
@@ -82,6 +92,7 @@ impl fmt::Display for Program {
             Self::Valkey9_1 => "Valkey 9.1",
             Self::RabbitMq => "rabbitmq-server",
             Self::Epmd => "Erlang's epmd",
+            Self::Curl => "curl",
         })
     }
 }

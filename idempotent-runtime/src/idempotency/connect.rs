@@ -10,17 +10,21 @@ pub(super) async fn store(url: &str, timeout: Duration) -> Result<Arc<dyn Store>
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
     match scheme {
         "memory" => Ok(Arc::new(MemoryStore::new())),
-        #[cfg(feature = "redis")]
-        "redis" => redis(url, timeout).await,
-        #[cfg(not(feature = "redis"))]
-        "redis" => {
-            let _ = timeout;
-            Err(Error::configuration("`redis:` needs the feature `redis` of idempotent-runtime"))
-        }
+        _ if names_redis(scheme) => redis(url, timeout).await,
         _ => Err(Error::configuration(format!(
             "the store URL's scheme {scheme:?} is unknown; use `memory:` or `redis:`"
         ))),
     }
+}
+
+/// Whether a scheme is one of Redis or Valkey: how the servers are reached may be part of it (`redis+unix`).
+fn names_redis(scheme: &str) -> bool {
+    matches!(scheme.split('+').next(), Some("redis" | "rediss" | "valkey" | "valkeys" | "unix"))
+}
+
+#[cfg(not(feature = "redis"))]
+async fn redis(_: &str, _: Duration) -> Result<Arc<dyn Store>, Error> {
+    Err(Error::configuration("`redis:` needs the feature `redis` of idempotent-runtime"))
 }
 
 #[cfg(feature = "redis")]

@@ -5,6 +5,8 @@ mod builder;
 mod call;
 mod checked;
 mod connect;
+#[cfg(feature = "http")]
+mod detached;
 mod replies;
 
 use std::error::Error as StdError;
@@ -13,12 +15,12 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use erased_serde::Deserializer;
-
 pub use ambient::{Ambient, Via, installed};
 pub use builder::Builder;
 pub use call::CallBuilder;
 pub use checked::{Existing, Question, Unasked, Verify};
+#[cfg(feature = "http")]
+pub(crate) use detached::Outliving;
 pub use replies::Replies;
 
 use crate::clock::Clock;
@@ -26,6 +28,7 @@ use crate::codec::{Codec, Json, ResultSlot};
 use crate::error::{Error, ErrorKind};
 use crate::keeper::Keeper;
 use crate::key::Secret;
+use crate::read::Reader;
 use crate::record::Encoded;
 use crate::store::{MemoryStore, Store};
 
@@ -103,25 +106,24 @@ impl Core {
 
     /// Reads what a codec wrote, which may be another than the one that writes. `read` gives `None` where nobody can want
     /// such a result: a handler's options have changed since.
-    pub(crate) fn decode<R>(
-        &self,
-        encoded: &Encoded,
-        read: impl Fn(&mut dyn Deserializer<'_>) -> Option<Result<R, erased_serde::Error>>,
-    ) -> Result<R, Error> {
+    pub(crate) fn decode(&self, encoded: &Encoded, read: &mut Read<'_>) -> Result<(), Error> {
         let unreadable = |cause: Box<dyn StdError + Send + Sync>| Error::new(ErrorKind::Unreadable).because(cause);
         let codec = std::iter::once(&self.codec)
             .chain(&self.readers)
             .find(|codec| codec.tag() == encoded.codec)
             .ok_or_else(|| unreadable(format!("no codec reads `{}` here", encoded.codec).into()))?;
-        let mut result = None;
-        let mut fill = |from: &mut dyn Deserializer<'_>| {
-            result = read(from).transpose()?;
+        let mut is_read = false;
+        let mut fill = |from: Reader<'_, '_>| {
+            is_read = read(from).transpose()?.is_some();
             Ok(())
         };
         codec.decode(&encoded.bytes, ResultSlot::new(&mut fill)).map_err(unreadable)?;
-        result.ok_or_else(|| unreadable("this handler records no result of this kind".into()))
+        if is_read { Ok(()) } else { Err(unreadable("this handler records no result of this kind".into())) }
     }
 }
+
+/// Reads a result into its place, if it has one.
+type Read<'a> = dyn FnMut(Reader<'_, '_>) -> Option<Result<(), erased_serde::Error>> + 'a;
 
 impl Idempotency {
     /// A handle whose records live in the memory of this process, and end with it.
@@ -143,6 +145,9 @@ impl Idempotency {
     /// |---|---|
     /// | `memory:` | [`MemoryStore`] |
     /// | `redis://[user:password@]host[:port][/database]` | `RedisStore` (feature `redis`) |
+    /// | `rediss://…`, `redis+unix:///path` | the same over TLS (feature `tls`), or a Unix socket |
+    /// | `redis+sentinel://host:port,host:port/primary` | the primary that these Sentinels know by this name |
+    /// | `redis+cluster://host:port,host:port` | the Cluster of which these are some nodes |
     ///
     /// ```
     /// use idempotent_runtime::{Error, Idempotency};

@@ -32,7 +32,7 @@ use crate::token::Token;
 
 pub use memory::MemoryStore;
 #[cfg(feature = "redis")]
-pub use redis::{RedisStore, RedisStoreBuilder};
+pub use redis::{Finding, RedisStore, RedisStoreBuilder, Severity};
 
 /// The answer of a store's operation, to be awaited.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;

@@ -13,15 +13,35 @@ use servers::{Redis, RedisBinary};
 /// Cases that wait at the same time: a server really waits, so one after the other they would take minutes.
 const LANES: usize = 16;
 
+/// Servers on which a test can write beside the store.
+pub(crate) trait Servers: Sync {
+    /// Gives one command to the server that has this key.
+    fn tell(&self, key: &str, command: &[&str]);
+
+    /// Puts something where the record of a key belongs that is no record.
+    fn spoil(&self, key: &Key) {
+        match key.step() {
+            None => self.tell(key.as_str(), &["SET", key.as_str(), "somebody else's", "PX", "60000"]),
+            Some(step) => self.tell(key.entity(), &["HSET", key.entity(), step, "somebody else's"]),
+        }
+    }
+}
+
+impl Servers for Redis {
+    fn tell(&self, _: &str, command: &[&str]) {
+        self.cli(command).expect("the server answers");
+    }
+}
+
 pub(crate) struct OnRedis<'a> {
     store: Arc<RedisStore>,
-    server: &'a Redis,
+    servers: &'a dyn Servers,
     tick: Duration,
 }
 
 impl<'a> OnRedis<'a> {
-    pub(crate) fn new(store: RedisStore, server: &'a Redis, tick: Duration) -> Self {
-        Self { store: Arc::new(store), server, tick }
+    pub(crate) fn new(store: RedisStore, servers: &'a dyn Servers, tick: Duration) -> Self {
+        Self { store: Arc::new(store), servers, tick }
     }
 }
 
@@ -40,11 +60,7 @@ impl Harness for OnRedis<'_> {
 
     fn spoil<'a>(&'a self, key: &'a Key) -> When<'a, bool> {
         Box::pin(async move {
-            match key.step() {
-                None => self.server.cli(&["SET", key.as_str(), "somebody else's", "PX", "60000"]),
-                Some(step) => self.server.cli(&["HSET", key.entity(), step, "somebody else's"]),
-            }
-            .expect("the server answers");
+            self.servers.spoil(key);
             true
         })
     }
@@ -52,16 +68,21 @@ impl Harness for OnRedis<'_> {
 
 /// Whether the cases work under whole keys, or under steps of entities.
 #[derive(Clone, Copy)]
-enum Under {
+pub(crate) enum Under {
     Keys,
     Steps,
 }
 
-fn every_case_holds(binary: RedisBinary, under: Under) {
+fn on(binary: RedisBinary, under: Under) {
     let Some(server) = servers::needed(Redis::start(binary)) else { return };
+    every_case_holds(&server.url(), &server, under);
+}
+
+/// Runs the whole suite on the servers that `url` names.
+pub(crate) fn every_case_holds(url: &str, servers: &dyn Servers, under: Under) {
     let harness = async || {
-        let store = RedisStore::connect(&server.url()).await.expect("the server was started for this");
-        OnRedis::new(store, &server, Duration::from_millis(150))
+        let store = RedisStore::connect(url).await.expect("the servers were started for this");
+        OnRedis::new(store, servers, Duration::from_millis(150))
     };
     let lane = |lane: usize| {
         let cases = CASES.iter().skip(lane).step_by(LANES);
@@ -80,30 +101,30 @@ fn every_case_holds(binary: RedisBinary, under: Under) {
 
 #[test]
 fn on_redis_7_0() {
-    every_case_holds(RedisBinary::System, Under::Keys);
+    on(RedisBinary::System, Under::Keys);
 }
 
 #[test]
 fn on_redis_8_2() {
-    every_case_holds(RedisBinary::Redis8_2, Under::Keys);
+    on(RedisBinary::Redis8_2, Under::Keys);
 }
 
 #[test]
 fn on_valkey_9_1() {
-    every_case_holds(RedisBinary::Valkey9_1, Under::Keys);
+    on(RedisBinary::Valkey9_1, Under::Keys);
 }
 
 #[test]
 fn step_by_step_on_redis_7_0() {
-    every_case_holds(RedisBinary::System, Under::Steps);
+    on(RedisBinary::System, Under::Steps);
 }
 
 #[test]
 fn step_by_step_on_redis_8_2() {
-    every_case_holds(RedisBinary::Redis8_2, Under::Steps);
+    on(RedisBinary::Redis8_2, Under::Steps);
 }
 
 #[test]
 fn step_by_step_on_valkey_9_1() {
-    every_case_holds(RedisBinary::Valkey9_1, Under::Steps);
+    on(RedisBinary::Valkey9_1, Under::Steps);
 }

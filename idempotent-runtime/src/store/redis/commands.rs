@@ -32,7 +32,7 @@ impl RedisStore {
         head.put_head(request);
         let answer = match self.take(key, &head, request).await {
             Ok(Value::Nil) => {
-                self.heads.remember(request.token, head);
+                self.heads.remember(key, request.token, head);
                 Some(ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None }))
             }
             Ok(Value::BulkString(text)) => judge(key, &text, request),
@@ -63,6 +63,8 @@ impl RedisStore {
     }
 
     async fn claim_by_script(&self, key: &Key, request: &ClaimRequest<'_>) -> Result<ClaimAnswer, StoreError> {
+        // What the script writes differs from what an earlier message of this claim may have written.
+        self.heads.take(key, request.token);
         let script = &scripts::of(key).claim;
         let mut command = call(script, key, 12, ROOM + request.owner.len());
         command.arg(request.token.text().as_bytes());
@@ -106,7 +108,7 @@ impl RedisStore {
         result: &Recorded,
         retention: Retention,
     ) -> Result<CompleteAnswer, StoreError> {
-        let head = self.heads.take(token);
+        let head = self.heads.take(key, token);
         let room = ROOM + head.as_ref().map_or(0, Vec::len) + length(result);
         let script = &scripts::of(key).complete;
         let mut command = call(script, key, 5, room);
@@ -146,7 +148,7 @@ impl RedisStore {
         release: Release<'_>,
         lease: Duration,
     ) -> Result<Answer, StoreError> {
-        self.heads.take(token);
+        self.heads.take(key, token);
         let (how, error) = match release {
             Release::Failed(error) => ("failed", error),
             Release::GivenUp => ("given-up", ""),
@@ -164,7 +166,7 @@ impl RedisStore {
         lease: Duration,
         superseded: Option<(&Completed, Retention)>,
     ) -> Result<Answer, StoreError> {
-        self.heads.take(token);
+        self.heads.take(key, token);
         let room = ROOM + superseded.map_or(0, |(completed, _)| length(&completed.result));
         let script = &scripts::of(key).release;
         let mut command = call(script, key, 8, room);
