@@ -124,10 +124,8 @@ impl RedisStore {
         record.put_result(result);
         drop(record);
         keep(&mut command, retention);
-        match (head, key.step()) {
-            (None, _) => drop(command.arg("result")),
-            (Some(_), Some(_)) => drop(command.arg("whole")),
-            (Some(_), None) => {}
+        if head.is_none() {
+            command.arg("result");
         }
         match self.run(script, key, &mut command).await {
             Ok(Value::Int(1)) => Ok(CompleteAnswer::Held),

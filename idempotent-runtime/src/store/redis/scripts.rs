@@ -62,14 +62,14 @@ static HASH: Scripts = Scripts {
     claim: on!("hash.lua", "claim.lua"),
     begin: on!("hash.lua", "begin.lua"),
     renew: on!("hash.lua", "renew.lua"),
-    complete: on!("hash.lua", "complete_field.lua"),
+    complete: Script::new(include_str!("complete_field.lua")),
     release: on!("hash.lua", "release.lua"),
     inspect: on!("hash.lua", "inspect.lua"),
     change: on!("hash.lua", "change.lua"),
 };
 
 /// The common claim of a field.
-pub(super) static TAKE: Script = on!("hash.lua", "take.lua");
+pub(super) static TAKE: Script = Script::new(include_str!("take.lua"));
 
 /// The scripts of the layout that `key` has.
 pub(super) fn of(key: &Key) -> &'static Scripts {
