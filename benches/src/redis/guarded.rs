@@ -1,6 +1,6 @@
 //! The same call under the attribute.
 
-use benches::{NAMESPACE, Receipt, dispatch, dispatch_step};
+use benches::{NAMESPACE, Receipt, dispatch, dispatch_in_steps};
 use idempotent_runtime::Idempotency;
 
 use super::turns::Caller;
@@ -20,17 +20,17 @@ impl Caller for Guarded {
     }
 }
 
-/// Its records are fields of Hashes.
-pub(super) struct GuardedStep(Idempotency);
+/// Its records are fields of Hashes: an order has four.
+pub(super) struct GuardedSteps(Idempotency);
 
-impl GuardedStep {
+impl GuardedSteps {
     pub(super) async fn connect(url: &str) -> anyhow::Result<Self> {
         Ok(Self(Idempotency::builder().namespace("step").connect(url).await?))
     }
 }
 
-impl Caller for GuardedStep {
+impl Caller for GuardedSteps {
     async fn call(&self, order: u64) -> anyhow::Result<Receipt> {
-        Ok(dispatch_step(&self.0, order).await?)
+        Ok(dispatch_in_steps(&self.0, order / 4, order % 4).await?)
     }
 }

@@ -12,7 +12,7 @@ use servers::{Redis, RedisBinary};
 use tokio::runtime::Runtime;
 
 use self::by_hand::{ByHand, Nodelay};
-use self::guarded::{Guarded, GuardedStep};
+use self::guarded::{Guarded, GuardedSteps};
 use self::turns::{Contender, Length};
 use crate::figures::{Bed, ByInFlight, Figures, Rates};
 use crate::spread::Spread;
@@ -70,12 +70,21 @@ pub(crate) fn speed(figures: &mut Figures, quick: bool) -> anyhow::Result<()> {
         (Some(ratios), spreads, rates);
     let (ratios, spreads, rates) = compare(duplicate, GUARDED, &[NAGLE, NODELAY]);
     (figures.duplicate, figures.spreads.duplicate, figures.calls_per_second.duplicate) = (Some(ratios), spreads, rates);
-    let mut hash = ByInFlight::new();
+    figures.redis = Some(bed);
+    Ok(())
+}
+
+/// Measures first calls of steps against those of whole keys.
+pub(crate) fn layouts(figures: &mut Figures, quick: bool) -> anyhow::Result<()> {
+    let (redis, bed) = start()?;
+    let runtime = runtime()?;
+    let length = if quick { Length::QUICK } else { Length::FULL };
+    let mut first = ByInFlight::new();
     for in_flight in IN_FLIGHT {
-        let contenders = runtime.block_on(layouts(&redis.url()))?;
-        hash.insert(in_flight, turns::measure(&runtime, &redis, &contenders, in_flight, length)?);
+        let contenders = runtime.block_on(both_layouts(&redis.url()))?;
+        first.insert(in_flight, turns::measure(&runtime, &redis, &contenders, in_flight, length)?);
     }
-    let (ratios, spreads, rates) = compare(hash, HASH, &[GUARDED]);
+    let (ratios, spreads, rates) = compare(first, STEPS, &[GUARDED]);
     (figures.hash_layout, figures.spreads.hash_layout, figures.calls_per_second.hash_layout) =
         (Some(ratios), spreads, rates);
     figures.redis = Some(bed);
@@ -103,18 +112,18 @@ async fn duplicates(url: &str) -> anyhow::Result<Vec<Contender>> {
     ])
 }
 
-/// First calls whose records are strings, and first calls of steps, each of a new entity.
-async fn layouts(url: &str) -> anyhow::Result<Vec<Contender>> {
+/// First calls whose records are strings, and first calls of the steps of entities.
+async fn both_layouts(url: &str) -> anyhow::Result<Vec<Contender>> {
     Ok(vec![
         Contender::first_calls(GUARDED, Guarded::connect(url).await?),
-        Contender::first_calls(HASH, GuardedStep::connect(url).await?),
+        Contender::first_calls(STEPS, GuardedSteps::connect(url).await?),
     ])
 }
 
 const NAGLE: &str = "by_hand";
 const NODELAY: &str = "by_hand_nodelay";
 const GUARDED: &str = "guarded";
-const HASH: &str = "guarded_step";
+const STEPS: &str = "guarded_steps";
 
 /// Calls a second, by contender and round.
 type Measured = BTreeMap<&'static str, Vec<f64>>;
