@@ -55,7 +55,8 @@ impl<X, V> CallBuilder<X, V> {
     /// a result of its own; the steps of an entity stand together in the store. Later steps can
     /// [read](crate::Claim::step) what earlier ones recorded.
     ///
-    /// Give every call with this prefix a step, or none.
+    /// Prefix and step together name one kind of call: two that have both in common take each other's records for their
+    /// own. Give every call with this prefix a step, or none.
     ///
     /// ```
     /// use std::time::Duration;
