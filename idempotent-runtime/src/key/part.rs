@@ -211,7 +211,10 @@ mod tests {
     fn the_type_of_a_part_may_change() {
         assert_eq!(text(&1001_u64), text(&"1001".to_owned()));
         assert_eq!(text(&1001_u64), text(&NonZero::new(1001_i32)));
-        assert_eq!(text(&(1001_u64, "a")), encode(None, "p", &[&"1001", &'a'], None, None).expect("there are two").as_str());
+        assert_eq!(
+            text(&(1001_u64, "a")),
+            encode(None, "p", &[&"1001", &'a'], None, None).expect("there are two").as_str()
+        );
     }
 
     #[test]
