@@ -37,6 +37,9 @@ pub(crate) fn bars(figures: &Figures) -> Vec<Bar> {
             bar(format!("{name}, {in_flight} in flight: guarded over by hand"), *ratio, Bound::AtLeast(least));
         }
     }
+    for (in_flight, ratio) in figures.hash_layout.iter().flatten() {
+        bar(format!("first call, {in_flight} in flight: Hash over string"), *ratio, Bound::AtLeast(0.7));
+    }
     for (name, ratio, least) in [("first calls", figures.http_first_call, 0.7), ("replays", figures.http_replay, 0.8)] {
         if let Some(ratio) = ratio {
             bar(format!("HTTP, {name}: behind the layer over bare"), ratio, Bound::AtLeast(least));
@@ -77,12 +80,13 @@ mod tests {
     fn a_figure_meets_its_bar_up_to_the_bound_itself() {
         let figures = Figures {
             first_call: Some([(1, 0.9), (50, 0.84)].into()),
+            hash_layout: Some([(1, 0.69)].into()),
             record_bytes: Some(192.0),
             plain_set_bytes: Some(120.0),
             future_bytes: Some(513.0),
             ..Figures::default()
         };
         let met: Vec<_> = bars(&figures).iter().map(Bar::is_met).collect();
-        assert_eq!(met, [true, false, true, false]);
+        assert_eq!(met, [true, false, false, true, false]);
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Cli {
 enum What {
     /// First calls and duplicates on Redis, against hand-written code.
     Redis,
+    /// First calls of the steps of entities on Redis, against those of whole keys.
+    Steps,
     /// First calls on the memory store.
     Memory,
     /// Requests behind the layer for `Idempotency-Key` on the memory store, against those without.
@@ -66,6 +68,9 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<()> {
     }
     if wanted(What::Repeats) {
         redis::repeats(&mut figures, cli.quick)?;
+    }
+    if wanted(What::Steps) {
+        redis::layouts(&mut figures, cli.quick)?;
     }
     let text = if cli.json { serde_json::to_string(&figures)? + "\n" } else { table::text(&figures) };
     Ok(std::io::stdout().write_all(text.as_bytes())?)

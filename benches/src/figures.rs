@@ -20,6 +20,9 @@ pub(crate) struct Figures {
     pub(crate) collapsed: Option<f64>,
     /// Claims of these thousand, where one asks for all.
     pub(crate) collapsed_claims: Option<f64>,
+    /// First calls a second of steps, whose records are fields of Hashes, over those of calls whose records are strings, by
+    /// calls in flight.
+    pub(crate) hash_layout: Option<ByInFlight<f64>>,
     /// Nanoseconds of one first call on the memory store.
     pub(crate) memory_call_ns: Option<f64>,
     /// Allocations of one first call on the memory store.
@@ -55,6 +58,7 @@ pub(crate) struct Spreads {
     pub(crate) duplicate: ByInFlight<[f64; 2]>,
     pub(crate) cached_duplicate_ns: Option<[f64; 2]>,
     pub(crate) collapsed: Option<[f64; 2]>,
+    pub(crate) hash_layout: ByInFlight<[f64; 2]>,
     pub(crate) memory_call_ns: Option<[f64; 2]>,
     pub(crate) http_first_call: Option<[f64; 2]>,
     pub(crate) http_replay: Option<[f64; 2]>,
@@ -64,6 +68,7 @@ pub(crate) struct Spreads {
 pub(crate) struct CallsPerSecond {
     pub(crate) first_call: ByInFlight<Rates>,
     pub(crate) duplicate: ByInFlight<Rates>,
+    pub(crate) hash_layout: ByInFlight<Rates>,
     pub(crate) http: Rates,
 }
 

@@ -44,6 +44,40 @@ pub async fn dispatch(idempotency: &Idempotency, order: u64) -> Result<Receipt, 
     Ok(Receipt::of(order))
 }
 
+/// One of the four steps in which an order is dispatched, by its number.
+///
+/// # Errors
+///
+/// The runtime's own.
+pub async fn dispatch_in_steps(idempotency: &Idempotency, order: u64, step: u64) -> Result<Receipt, Error> {
+    match step {
+        0 => packed(idempotency, order).await,
+        1 => labelled(idempotency, order).await,
+        2 => handed_over(idempotency, order).await,
+        _ => announced(idempotency, order).await,
+    }
+}
+
+#[idempotent(prefix = "order:dispatch", keys = [order], step = "packed", ttl = 24h, via = idempotency)]
+async fn packed(idempotency: &Idempotency, order: u64) -> Result<Receipt, Error> {
+    Ok(Receipt::of(order))
+}
+
+#[idempotent(prefix = "order:dispatch", keys = [order], step = "labelled", ttl = 24h, via = idempotency)]
+async fn labelled(idempotency: &Idempotency, order: u64) -> Result<Receipt, Error> {
+    Ok(Receipt::of(order))
+}
+
+#[idempotent(prefix = "order:dispatch", keys = [order], step = "handed_over", ttl = 24h, via = idempotency)]
+async fn handed_over(idempotency: &Idempotency, order: u64) -> Result<Receipt, Error> {
+    Ok(Receipt::of(order))
+}
+
+#[idempotent(prefix = "order:dispatch", keys = [order], step = "announced", ttl = 24h, via = idempotency)]
+async fn announced(idempotency: &Idempotency, order: u64) -> Result<Receipt, Error> {
+    Ok(Receipt::of(order))
+}
+
 /// As [`dispatch`], with a fingerprint in its record.
 ///
 /// # Errors

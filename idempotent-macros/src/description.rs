@@ -17,6 +17,7 @@ pub(crate) fn description(plan: &Plan, private: &TokenStream) -> TokenStream {
     let names = plan.keys.iter().map(|key| LitStr::new(&text(key), mixed));
     let wait = plan.on_busy.patience().and_then(duration);
     let settings = [
+        plan.step.as_ref().map(|step| quote_spanned!(mixed=> .step(#step))),
         fixed("ttl", plan.ttl.duration()),
         matches!(plan.ttl, Ttl::Forever).then(|| quote_spanned!(mixed=> .forever())),
         fixed("lease", plan.lease.as_ref()),

@@ -15,6 +15,7 @@ pub(crate) const OPTIONS: &[(&str, &str)] = &[
     ("keys", "keys = [message.order_id]"),
     ("ttl", "ttl = 24h"),
     ("lease", "lease = 30s"),
+    ("step", "step = \"init_token\""),
     ("fingerprint", "fingerprint = [message.amount]"),
     ("on_duplicate", "on_duplicate = replay"),
     ("on_busy", "on_busy = reject"),
@@ -164,24 +165,25 @@ pub(crate) fn peeled(value: Expr) -> Expr {
     }
 }
 
-/// `prefix`: a string literal of characters that need no escaping in a key.
-pub(crate) fn prefix(Given { value, .. }: Given, errors: &mut Errors) -> Option<LitStr> {
+/// `prefix` and `step`: a string literal of characters that need no escaping in a key.
+pub(crate) fn name(Given { name, value }: Given, errors: &mut Errors) -> Option<LitStr> {
+    let (names, example) = if name == "step" { ("step", "init_token") } else { ("business action", "order:consume") };
     let Expr::Lit(ExprLit { lit: Lit::Str(literal), .. }) = &value else {
-        errors.push(value, "`prefix` is a string literal, such as `\"order:consume\"`");
+        errors.push(value, format_args!("`{name}` is a string literal, such as `\"{example}\"`"));
         return None;
     };
-    let prefix = literal.value();
-    let wrong = prefix.chars().find(|&char| !(char.is_ascii_alphanumeric() || "_.:/-".contains(char)));
+    let text = literal.value();
+    let wrong = text.chars().find(|&char| !(char.is_ascii_alphanumeric() || "_.:/-".contains(char)));
     match wrong {
-        None if prefix.is_empty() => {
-            errors.push(literal, "`prefix` is empty; name the business action, such as `\"order:consume\"`");
+        None if text.is_empty() => {
+            errors.push(literal, format_args!("`{name}` is empty; name the {names}, such as `\"{example}\"`"));
         }
         Some('{' | '}') => {
-            errors.push(literal, "`prefix` is the same for every call; what differs goes into `keys`");
+            errors.push(literal, format_args!("`{name}` is the same for every call; what differs goes into `keys`"));
         }
         Some(char) => {
             let message =
-                format!("`prefix` cannot contain {char:?}; it is made of letters, digits and `_` `.` `:` `/` `-`");
+                format!("`{name}` cannot contain {char:?}; it is made of letters, digits and `_` `.` `:` `/` `-`");
             errors.push(literal, message);
         }
         None => return Some(literal.clone()),

@@ -27,6 +27,7 @@ pub(crate) struct Plan {
     pub(crate) runtime: Option<Path>,
     pub(crate) prefix: LitStr,
     pub(crate) keys: Vec<Expr>,
+    pub(crate) step: Option<LitStr>,
     pub(crate) ttl: Ttl,
     pub(crate) lease: Option<Time>,
     pub(crate) timeout: Option<Time>,
@@ -56,8 +57,9 @@ impl Plan {
         let errors = &mut Errors::default();
         let mut options = Options::new(args, errors);
 
-        let prefix = options.required("prefix", errors, options::prefix);
+        let prefix = options.required("prefix", errors, options::name);
         let keys = options.required("keys", errors, keys(&parameters));
+        let step = options.optional("step", errors, options::name);
         let ttl = options.required("ttl", errors, time::ttl(&parameters));
         let lease = options.optional("lease", errors, time::time(time::LEASE));
         let timeout = options.optional("timeout", errors, time::time(time::TIMEOUT));
@@ -93,6 +95,7 @@ impl Plan {
                 runtime,
                 prefix: prefix?,
                 keys: keys?,
+                step,
                 ttl: ttl?,
                 lease,
                 timeout,

@@ -10,10 +10,10 @@ use std::time::Duration;
 use crate::codec::ResultRef;
 use crate::error::{Error, ErrorKind};
 use crate::fingerprint::Fingerprint;
-use crate::idempotency::Idempotency;
+use crate::idempotency::{Core, Idempotency};
 use crate::key::Key;
 use crate::record::{Encoded, Recorded};
-use crate::store::{Reply, Retention, StoreError};
+use crate::store::{Reply, Retention, StoreError, StoreErrorKind};
 use crate::token::Token;
 
 /// What a store does for administration.
@@ -145,7 +145,8 @@ pub struct Decision<'a> {
 }
 
 impl Idempotency {
-    /// The key that a call with `prefix` and `parts` has on this handle.
+    /// The key that a call with `prefix` and `parts` has on this handle; that of one step of it is
+    /// [`with_step`](Key::with_step).
     ///
     /// # Errors
     ///
@@ -175,7 +176,7 @@ impl Idempotency {
 
     fn encode(&self, prefix: &str, parts: &[&dyn crate::KeyPart], hidden: bool) -> Result<Key, Error> {
         let secret = self.core().secret(hidden)?;
-        crate::key::encode(self.core().namespace.as_deref(), prefix, parts, secret).map_err(|position| {
+        crate::key::encode(self.core().namespace.as_deref(), prefix, parts, None, secret).map_err(|position| {
             Error::new(ErrorKind::MissingKeyPart).detail(format!("key part {} of `{prefix}`", position + 1))
         })
     }
@@ -200,9 +201,9 @@ impl Idempotency {
     ///
     /// # Errors
     ///
-    /// `StoreUnavailable`; `Configuration` when the store has no administration.
+    /// `StoreUnavailable`; `Unreadable`; `Configuration` when the store has no administration.
     pub async fn inspect(&self, key: &Key) -> Result<Option<Inspected>, Error> {
-        self.admin()?.inspect(key).await.map_err(|error| unavailable(key, error))
+        self.core().inspect(key).await
     }
 
     /// Completes a record that nobody can run any more (`Indeterminate`, `Exhausted`) with the result that its effect
@@ -262,7 +263,7 @@ impl Idempotency {
             Change::Release { .. } => "release",
             Change::AllowOneMore { .. } => "allow_one_more",
         };
-        let changed = self.admin()?.change(key, seen, &change).await;
+        let changed = self.core().admin()?.change(key, seen, &change).await;
         // Whatever the answer, it may have been done.
         #[cfg(feature = "cache")]
         if let Some(recent) = &self.core().recent {
@@ -276,17 +277,27 @@ impl Idempotency {
             Ok(Changed::Moved) => Err(Error::new(ErrorKind::Mismatch)
                 .key(key.as_str())
                 .detail("the record has changed since it was looked at; look again")),
-            Err(error) => Err(unavailable(key, error)),
+            Err(error) => Err(unanswered(key, error)),
         }
-    }
-
-    fn admin(&self) -> Result<&dyn Admin, Error> {
-        self.store()
-            .admin()
-            .ok_or_else(|| Error::configuration(format!("the store `{}` has no administration", self.store().name())))
     }
 }
 
-fn unavailable(key: &Key, error: StoreError) -> Error {
-    Error::new(ErrorKind::StoreUnavailable).key(key.as_str()).because(error)
+impl Core {
+    pub(crate) async fn inspect(&self, key: &Key) -> Result<Option<Inspected>, Error> {
+        self.admin()?.inspect(key).await.map_err(|error| unanswered(key, error))
+    }
+
+    fn admin(&self) -> Result<&dyn Admin, Error> {
+        self.store
+            .admin()
+            .ok_or_else(|| Error::configuration(format!("the store `{}` has no administration", self.store.name())))
+    }
+}
+
+fn unanswered(key: &Key, error: StoreError) -> Error {
+    let kind = match error.kind() {
+        StoreErrorKind::Unreadable => ErrorKind::Unreadable,
+        StoreErrorKind::Unavailable | StoreErrorKind::Refused => ErrorKind::StoreUnavailable,
+    };
+    Error::new(kind).key(key.as_str()).because(error)
 }

@@ -4,9 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
+
+use crate::admin::State;
 use crate::context;
+use crate::error::{Error, ErrorKind};
 use crate::key::Key;
 use crate::lease::Lease;
+use crate::read::Reader;
+use crate::record::Recorded;
 use crate::text64;
 
 /// The claim of the innermost guarded call that is running on this task, or `None` outside one.
@@ -62,6 +68,57 @@ impl Claim {
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.0.remaining()
+    }
+
+    /// What another step of this entity recorded; `None` while it is not completed.
+    ///
+    /// The value is read as it is now. It stays what it is for as long as its record is kept, so give the steps of an
+    /// entity the same `ttl`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use idempotent_runtime::{Error, Idempotency, current};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Error> {
+    /// let idempotency = Idempotency::memory();
+    /// let init = |step| idempotency.call("order:init").key(1001).step(step).ttl(Duration::from_secs(60));
+    ///
+    /// init("init_token").run(async { Ok::<_, Error>("t-1".to_owned()) }).await?;
+    /// let status = init("payment_status").run(async {
+    ///     let token = current().unwrap().step::<String>("init_token").await?;
+    ///     Ok::<_, Error>(format!("open, token {}", token.unwrap_or_default()))
+    /// });
+    /// assert_eq!(status.await?, "open, token t-1");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `Configuration` where the call has no step, or the store cannot show its records; `Failed` where the other step
+    /// ended in a failure that was recorded, `ResultUnavailable` where its result was not; `Unreadable`, also where it is
+    /// no `T`; `StoreUnavailable`.
+    pub async fn step<T: DeserializeOwned>(&self, step: &str) -> Result<Option<T>, Error> {
+        let Lease { key, core, .. } = &*self.0;
+        if key.step().is_none() {
+            return Err(Error::configuration("a call without a step has no other steps").key(key.as_str()));
+        }
+        let key = key.with_step(step)?;
+        let core = core.upgrade().ok_or_else(|| {
+            Error::new(ErrorKind::StoreUnavailable).key(key.as_str()).detail("the handle of the claim is gone")
+        })?;
+        let Some(record) = core.inspect(&key).await? else { return Ok(None) };
+        let State::Completed(recorded) = record.state else { return Ok(None) };
+        let value = match recorded {
+            Recorded::Value(encoded) => {
+                let mut value = None;
+                let mut read = |from: Reader<'_, '_>| Some(T::deserialize(from).map(|read| value = Some(read)));
+                core.decode(&encoded, &mut read).map(|()| value)
+            }
+            Recorded::Nothing(why) => Err(Error::without_result(why)),
+            Recorded::Rejected(summary) => Err(Error::new(ErrorKind::Failed).detail(summary.to_string())),
+            Recorded::Error(_) => Err(Error::new(ErrorKind::Failed).detail("with an error of its handler")),
+        };
+        value.map_err(|error| error.key(key.as_str()))
     }
 
     /// A key for the next system down: the same for every attempt of this action, different for every other action

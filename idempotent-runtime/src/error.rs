@@ -5,6 +5,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
+use crate::record::NoResult;
+
 /// Why a call was not run, or could not be answered.
 ///
 /// A handler's own errors are never wrapped in it: it reaches the caller through the handler's error type, by `From`
@@ -148,6 +150,15 @@ impl Error {
 
     pub(crate) fn configuration(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ErrorKind::Configuration).detail(detail)
+    }
+
+    /// A completed action whose result was not recorded.
+    pub(crate) fn without_result(why: NoResult) -> Self {
+        Self::new(ErrorKind::ResultUnavailable).detail(match why {
+            NoResult::NotWanted => "the handler did not record results then",
+            NoResult::TooLarge => "it was too large",
+            NoResult::NotSerialisable => "it could not be serialised",
+        })
     }
 
     pub(crate) fn key(mut self, key: &str) -> Self {

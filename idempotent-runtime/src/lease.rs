@@ -1,11 +1,12 @@
 //! The lease of one acquired claim, as the worker knows it: shared by the guard, which asks before every poll of the
 //! handler, and the keeper, which renews.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use crate::clock::{Clock, Moment};
+use crate::idempotency::Core;
 use crate::key::Key;
 use crate::token::Token;
 
@@ -17,6 +18,8 @@ pub(crate) struct Lease {
     pub(crate) length: Duration,
     pub(crate) attempt: u32,
     pub(crate) fence: Option<u64>,
+    /// The handle that claimed: weak, since its keeper knows the lease.
+    pub(crate) core: Weak<Core>,
     clock: Clock,
     belief: Mutex<Belief>,
 }
@@ -60,7 +63,7 @@ pub(crate) enum Standing {
 impl Lease {
     /// A lease whose claim was asked for at `sent` and then acquired.
     pub(crate) fn new(claimed: Claimed, clock: Clock, sent: Moment) -> Arc<Self> {
-        let Claimed { key, token, length, attempt, fence } = claimed;
+        let Claimed { key, token, length, attempt, fence, core } = claimed;
         let belief = Belief {
             deadline: sent.after(believed(length)),
             renew_at: sent.after(length / 3),
@@ -68,7 +71,7 @@ impl Lease {
             asking: false,
             waiter: None,
         };
-        Arc::new(Self { key, token, length, attempt, fence, clock, belief: Mutex::new(belief) })
+        Arc::new(Self { key, token, length, attempt, fence, core, clock, belief: Mutex::new(belief) })
     }
 
     /// Whether the handler may be polled now. Unless it may, the task of `cx` is woken at the next news; a loss wakes
@@ -154,6 +157,7 @@ pub(crate) struct Claimed {
     pub(crate) length: Duration,
     pub(crate) attempt: u32,
     pub(crate) fence: Option<u64>,
+    pub(crate) core: Weak<Core>,
 }
 
 /// What a renewal brought.
@@ -182,7 +186,7 @@ mod tests {
     fn lease() -> (Arc<Lease>, Clock) {
         let clock = Clock::Tokio(tokio::time::Instant::now());
         let (key, token, length) = (Key::from_text("k:1"), Token::random(), 12 * SECOND);
-        let claimed = Claimed { key, token, length, attempt: 1, fence: None };
+        let claimed = Claimed { key, token, length, attempt: 1, fence: None, core: Weak::new() };
         (Lease::new(claimed, clock, clock.now()), clock)
     }
 

@@ -91,6 +91,7 @@ pub enum OnError {
 pub struct Handler {
     pub(crate) prefix: &'static str,
     pub(crate) keys: &'static [&'static str],
+    pub(crate) step: Option<&'static str>,
     pub(crate) policy: Policy,
 }
 
@@ -143,7 +144,14 @@ impl Handler {
     /// A handler whose calls each say their `ttl`, with the defaults of all other options.
     #[must_use]
     pub const fn new(prefix: &'static str, keys: &'static [&'static str]) -> Self {
-        Self { prefix, keys, policy: Policy::new(Ttl::PerCall) }
+        Self { prefix, keys, step: None, policy: Policy::new(Ttl::PerCall) }
+    }
+
+    /// Sets `step`: a name such as a prefix.
+    #[must_use]
+    pub const fn step(mut self, step: &'static str) -> Self {
+        self.step = Some(step);
+        self
     }
 
     /// Sets `ttl`, the same for all calls.

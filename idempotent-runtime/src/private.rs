@@ -60,7 +60,7 @@ fn target(handler: &Handler, via: &dyn Via, keys: &[&dyn KeyPart]) -> Result<Tar
     let via = via.idempotency()?;
     let secret = via.core().secret(handler.policy.hidden)?;
     let namespace = via.core().namespace.as_deref();
-    let key = key::encode(namespace, handler.prefix, keys, secret).map_err(|position| {
+    let key = key::encode(namespace, handler.prefix, keys, handler.step, secret).map_err(|position| {
         let part = handler.keys.get(position).copied().unwrap_or("?");
         Error::new(ErrorKind::MissingKeyPart).detail(format!("`{part}` in the key of `{}`", handler.prefix))
     })?;

@@ -3,10 +3,20 @@
 #![cfg(feature = "conformance")]
 
 use idempotent_runtime::MemoryStore;
-use idempotent_runtime::conformance::TokioClock;
+use idempotent_runtime::conformance::{Steps, TokioClock};
 
 async fn memory() -> TokioClock {
     TokioClock::pause(MemoryStore::new())
 }
 
-idempotent_runtime::conformance_suite!(memory);
+async fn memory_step_by_step() -> Steps<TokioClock> {
+    Steps(memory().await)
+}
+
+mod whole_keys {
+    idempotent_runtime::conformance_suite!(super::memory);
+}
+
+mod steps {
+    idempotent_runtime::conformance_suite!(super::memory_step_by_step);
+}

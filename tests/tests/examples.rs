@@ -30,6 +30,32 @@ fn quickstart_prints_what_the_readme_shows() {
 }
 
 #[test]
+fn order_init_gives_every_retry_the_token_first_written() {
+    if needed(Program::RedisServer.find()).is_none() {
+        return;
+    }
+    let output = Command::new(example("order_init")).output().expect("it runs");
+    let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}\n{complained}");
+    let line = |start: &str| said.lines().find(|line| line.trim_start().starts_with(start)).unwrap_or("nothing");
+    assert_eq!(line("request 1"), "  request 1: no answer in time");
+    assert_eq!(line("request 4"), "  request 4: token tok-1, open with tok-1");
+    assert_eq!(line("Tokens"), "Tokens that the gateway made: 1");
+    assert!(!said.contains("tok-2"), "{said}");
+
+    // The two views of the Hash: one step in progress, then both completed.
+    let views: Vec<&str> = said.split("$ redis-cli HGETALL order:init:20260827:1001\n").skip(1).collect();
+    let [before, after] = views.as_slice() else { panic!("two views in {said}") };
+    assert!(
+        before.contains("1) \"init_token\"") && before.contains(" 1p ") && !before.contains("payment_status"),
+        "{said}"
+    );
+    for step in ["\"init_token\"", "\"payment_status\"", "=\\\"tok-1\\\"", "=\\\"open with tok-1\\\""] {
+        assert!(after.contains(step), "{step} in {said}");
+    }
+}
+
+#[test]
 fn order_consumer_carries_out_every_disposition_and_stops_gracefully() {
     let Some(redis) = needed(Redis::start(RedisBinary::System)) else { return };
     let Some(rabbit) = needed(RabbitMq::start()) else { return };

@@ -13,7 +13,7 @@ use servers::{Redis, RedisBinary};
 use tokio::runtime::Runtime;
 
 use self::by_hand::{ByHand, Nodelay};
-use self::guarded::Guarded;
+use self::guarded::{Guarded, GuardedSteps};
 use self::turns::{Contender, Length};
 use crate::figures::{Bed, ByInFlight, Figures, Rates};
 use crate::spread::Spread;
@@ -67,11 +67,28 @@ pub(crate) fn speed(figures: &mut Figures, quick: bool) -> anyhow::Result<()> {
         let contenders = runtime.block_on(duplicates(&redis.url()))?;
         duplicate.insert(in_flight, turns::measure(&runtime, &redis, &contenders, in_flight, length)?);
     }
-    let (ratios, spreads, rates) = compare(first);
+    let (ratios, spreads, rates) = compare(first, GUARDED, &[NAGLE, NODELAY]);
     (figures.first_call, figures.spreads.first_call, figures.calls_per_second.first_call) =
         (Some(ratios), spreads, rates);
-    let (ratios, spreads, rates) = compare(duplicate);
+    let (ratios, spreads, rates) = compare(duplicate, GUARDED, &[NAGLE, NODELAY]);
     (figures.duplicate, figures.spreads.duplicate, figures.calls_per_second.duplicate) = (Some(ratios), spreads, rates);
+    figures.redis = Some(bed);
+    Ok(())
+}
+
+/// Measures first calls of steps against those of whole keys.
+pub(crate) fn layouts(figures: &mut Figures, quick: bool) -> anyhow::Result<()> {
+    let (redis, bed) = start()?;
+    let runtime = runtime()?;
+    let length = if quick { Length::QUICK } else { Length::FULL };
+    let mut first = ByInFlight::new();
+    for in_flight in IN_FLIGHT {
+        let contenders = runtime.block_on(both_layouts(&redis.url()))?;
+        first.insert(in_flight, turns::measure(&runtime, &redis, &contenders, in_flight, length)?);
+    }
+    let (ratios, spreads, rates) = compare(first, STEPS, &[GUARDED]);
+    (figures.hash_layout, figures.spreads.hash_layout, figures.calls_per_second.hash_layout) =
+        (Some(ratios), spreads, rates);
     figures.redis = Some(bed);
     Ok(())
 }
@@ -97,24 +114,34 @@ async fn duplicates(url: &str) -> anyhow::Result<Vec<Contender>> {
     ])
 }
 
+/// First calls whose records are strings, and first calls of the steps of entities.
+async fn both_layouts(url: &str) -> anyhow::Result<Vec<Contender>> {
+    Ok(vec![
+        Contender::first_calls(GUARDED, Guarded::connect(url).await?),
+        Contender::first_calls(STEPS, GuardedSteps::connect(url).await?),
+    ])
+}
+
 const NAGLE: &str = "by_hand";
 const NODELAY: &str = "by_hand_nodelay";
 const GUARDED: &str = "guarded";
+const STEPS: &str = "guarded_steps";
 
 /// Calls a second, by contender and round.
 type Measured = BTreeMap<&'static str, Vec<f64>>;
 
 type Compared = (ByInFlight<f64>, ByInFlight<[f64; 2]>, ByInFlight<Rates>);
 
-/// Sets the guarded calls of each round against those of the better baseline in the same round.
-fn compare(measured: ByInFlight<Measured>) -> Compared {
+/// Sets the contender's calls of each round against those of the better baseline in the same round.
+fn compare(measured: ByInFlight<Measured>, contender: &str, baselines: &[&'static str]) -> Compared {
     let mut compared = Compared::default();
     for (in_flight, rates) in measured {
         let spreads: Rates =
             rates.iter().filter_map(|(name, rates)| Some((*name, Spread::of(rates.clone())?))).collect();
-        let median = |name| spreads.get(name).map_or(0.0, |spread: &Spread| spread.median);
-        let better = if median(NAGLE) > median(NODELAY) { NAGLE } else { NODELAY };
-        let ratios = rates[GUARDED].iter().zip(&rates[better]).map(|(guarded, by_hand)| guarded / by_hand).collect();
+        let median = |name: &str| spreads.get(name).map_or(0.0, |spread: &Spread| spread.median);
+        let better = baselines.iter().copied().max_by(|one, other| median(one).total_cmp(&median(other)));
+        let better = better.map_or(&rates[contender], |better| &rates[better]);
+        let ratios = rates[contender].iter().zip(better).map(|(its, better)| its / better).collect();
         if let Some(ratio) = Spread::of(ratios) {
             compared.0.insert(in_flight, ratio.median);
             compared.1.insert(in_flight, [ratio.least, ratio.most]);

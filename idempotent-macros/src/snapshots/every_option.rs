@@ -1,6 +1,7 @@
 #[idempotent(
     prefix = "order:consume",
     keys = [&message.order_id, order_key(&message)],
+    step = "init_token",
     ttl = forever,
     lease = 1500ms,
     timeout = 1h30m,
@@ -33,6 +34,7 @@ async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
                     "order:consume",
                     &["&message.order_id", "order_key(&message)"],
                 )
+                .step("init_token")
                 .forever()
                 .lease(::core::time::Duration::from_millis(1_500))
                 .timeout(::core::time::Duration::from_mins(90))

@@ -165,7 +165,8 @@ async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Compl
                 recent.forget(key);
             }
             let Acquired { attempt, fence, .. } = acquired;
-            let claimed = Claimed { key: key.clone(), token, length: policy.lease, attempt, fence };
+            let (length, handle) = (policy.lease, Arc::downgrade(core));
+            let claimed = Claimed { key: key.clone(), token, length, attempt, fence, core: handle };
             let lease = Lease::new(claimed, core.clock, sent);
             Answered::Ours(Owned::new(Arc::clone(core), lease, request.held, superseded, lead))
         }

@@ -55,7 +55,7 @@ pub(super) fn record_key(
     let core = idempotency.core();
     let secret = core.secret(hidden)?;
     let digest = digest(scope, key);
-    key::encode(core.namespace.as_deref(), prefix, &[&method.as_str(), &route, &digest.to_hex().as_str()], secret)
+    key::encode(core.namespace.as_deref(), prefix, &[&method.as_str(), &route, &digest.to_hex().as_str()], None, secret)
         .map_err(|_| Error::new(ErrorKind::MissingKeyPart).detail("the request has no path"))
 }
 

@@ -15,7 +15,7 @@ use super::replies::Replies;
 use crate::error::{Error, ErrorKind};
 use crate::fingerprint::{Fingerprint, Fingerprinted};
 use crate::guard::Guard;
-use crate::key::{KeyBuilder, KeyPart, check_name};
+use crate::key::{KeyBuilder, KeyPart, check_name, check_step};
 use crate::policy::{OnBusy, OnCrash, OnLost, OnOutage, Policy, Ttl};
 use crate::run::Wired;
 
@@ -27,6 +27,7 @@ use crate::run::Wired;
 pub struct CallBuilder<X = Unasked, V = Unasked> {
     core: Arc<Core>,
     key: KeyBuilder,
+    step: Option<String>,
     fingerprint: Option<Vec<u8>>,
     policy: Policy,
     error: Option<Error>,
@@ -39,7 +40,7 @@ impl CallBuilder {
         let error = check_name(prefix).err().map(|why| Error::configuration(format!("the prefix {prefix:?}: {why}")));
         let key = KeyBuilder::new(core.namespace.as_deref(), prefix);
         let policy = Policy::new(Ttl::PerCall);
-        Self { core, key, fingerprint: None, policy, error, existing: Unasked, verify: Unasked }
+        Self { core, key, step: None, fingerprint: None, policy, error, existing: Unasked, verify: Unasked }
     }
 }
 
@@ -47,6 +48,33 @@ impl<X, V> CallBuilder<X, V> {
     /// Adds a part to the key: what names the business action. Call it once for each part, in a fixed order.
     pub fn key(mut self, part: impl KeyPart) -> Self {
         self.key.push(&part);
+        self
+    }
+
+    /// Names one step of the entity that the key names: letters, digits and `_ . : / -`. Each step runs once, and records
+    /// a result of its own; the steps of an entity stand together in the store. Later steps can
+    /// [read](crate::Claim::step) what earlier ones recorded.
+    ///
+    /// Prefix and step together name one kind of call: two that have both in common take each other's records for their
+    /// own. Give every call with this prefix a step, or none.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use idempotent_runtime::{Error, Idempotency};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Error> {
+    /// let idempotency = Idempotency::memory();
+    /// let init = |step| idempotency.call("order:init").key(1001).step(step).ttl(Duration::from_secs(60));
+    /// assert_eq!(init("init_token").run(async { Ok::<_, Error>("t-1".to_owned()) }).await?, "t-1");
+    /// assert_eq!(init("payment_status").run(async { Ok::<_, Error>("open".to_owned()) }).await?, "open");
+    /// assert_eq!(init("init_token").run(async { Ok::<_, Error>("t-2".to_owned()) }).await?, "t-1");
+    /// # Ok(()) }
+    /// ```
+    pub fn step(mut self, step: &str) -> Self {
+        if let Err(error) = check_step(step) {
+            self.error.get_or_insert(error);
+        }
+        self.step = Some(step.to_owned());
         self
     }
 
@@ -134,16 +162,16 @@ impl<X, V> CallBuilder<X, V> {
     /// and returned, the body does not run. `Ok(None)`: it is not. `Err`: the record goes back to what it was.
     pub fn existing<F>(mut self, check: F) -> CallBuilder<Existing<F>, V> {
         self.policy.existing = true;
-        let Self { core, key, fingerprint, policy, error, verify, .. } = self;
-        CallBuilder { core, key, fingerprint, policy, error, existing: Existing(check), verify }
+        let Self { core, key, step, fingerprint, policy, error, verify, .. } = self;
+        CallBuilder { core, key, step, fingerprint, policy, error, existing: Existing(check), verify }
     }
 
     /// Asks, before a completed record is replayed, whether its effect is really there. `Ok(true)`: it is. `Ok(false)`:
     /// the record is replaced by a claim, and the body runs. `Err`: the call returns the error.
     pub fn verify<F>(mut self, check: F) -> CallBuilder<X, Verify<F>> {
         self.policy.verify = true;
-        let Self { core, key, fingerprint, policy, error, existing, .. } = self;
-        CallBuilder { core, key, fingerprint, policy, error, existing, verify: Verify(check) }
+        let Self { core, key, step, fingerprint, policy, error, existing, .. } = self;
+        CallBuilder { core, key, step, fingerprint, policy, error, existing, verify: Verify(check) }
     }
 
     /// Runs `body` unless its action is done already; a duplicate gets the recorded value.
@@ -179,8 +207,8 @@ impl<X, V> CallBuilder<X, V> {
     {
         let Replies { on_duplicate, value, errors } = replies;
         self.policy.on_duplicate = on_duplicate;
-        let Self { core, key, fingerprint, policy, error, existing, verify } = self;
-        let guard = guard(core, key, fingerprint.as_deref(), policy, error);
+        let Self { core, key, step, fingerprint, policy, error, existing, verify } = self;
+        let guard = guard(core, (key, step.as_deref()), fingerprint.as_deref(), policy, error);
         let body = Checked { verify: verify.ask(), existing: existing.ask(), body };
         Wired::new(guard, value, errors.into_ops()).run(body)
     }
@@ -188,7 +216,7 @@ impl<X, V> CallBuilder<X, V> {
 
 fn guard(
     core: Arc<Core>,
-    key: KeyBuilder,
+    (key, step): (KeyBuilder, Option<&str>),
     fingerprint: Option<&[u8]>,
     policy: Policy,
     error: Option<Error>,
@@ -198,7 +226,7 @@ fn guard(
     }
     let secret = core.secret(policy.hidden)?;
     let key = key
-        .finish(secret)
+        .finish(step, secret)
         .map_err(|position| Error::new(ErrorKind::MissingKeyPart).detail(format!("key part {}", position + 1)))?;
     let fingerprint = fingerprint.map(Fingerprint::of_bytes);
     let fingerprint = fingerprint.map(|fingerprint| fingerprint.hidden_by(secret));

@@ -9,6 +9,7 @@ mod connect;
 mod detached;
 mod replies;
 
+use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -24,14 +25,15 @@ pub(crate) use detached::Outliving;
 pub use replies::Replies;
 
 use crate::clock::Clock;
-use crate::codec::{Codec, Json};
-use crate::error::Error;
+use crate::codec::{Codec, Json, ResultSlot};
+use crate::error::{Error, ErrorKind};
 use crate::guard::flight::Flights;
 #[cfg(feature = "cache")]
 use crate::guard::recent::Recent;
 use crate::keeper::Keeper;
 use crate::key::Secret;
-use crate::record::CodecTag;
+use crate::read::Reader;
+use crate::record::Encoded;
 use crate::store::{MemoryStore, Store};
 
 /// A handle to the runtime: where records live, and how calls are guarded.
@@ -111,11 +113,26 @@ impl Core {
         &*self.codec
     }
 
-    /// The codec that reads what `tag` wrote.
-    pub(crate) fn codec_for(&self, tag: CodecTag) -> Option<&dyn Codec> {
-        std::iter::once(&self.codec).chain(&self.readers).find(|codec| codec.tag() == tag).map(|codec| &**codec)
+    /// Reads what a codec wrote, which may be another than the one that writes. `read` gives `None` where nobody can want
+    /// such a result: a handler's options have changed since.
+    pub(crate) fn decode(&self, encoded: &Encoded, read: &mut Read<'_>) -> Result<(), Error> {
+        let unreadable = |cause: Box<dyn StdError + Send + Sync>| Error::new(ErrorKind::Unreadable).because(cause);
+        let codec = std::iter::once(&self.codec)
+            .chain(&self.readers)
+            .find(|codec| codec.tag() == encoded.codec)
+            .ok_or_else(|| unreadable(format!("no codec reads `{}` here", encoded.codec).into()))?;
+        let mut is_read = false;
+        let mut fill = |from: Reader<'_, '_>| {
+            is_read = read(from).transpose()?.is_some();
+            Ok(())
+        };
+        codec.decode(&encoded.bytes, ResultSlot::new(&mut fill)).map_err(unreadable)?;
+        if is_read { Ok(()) } else { Err(unreadable("this handler records no result of this kind".into())) }
     }
 }
+
+/// Reads a result into its place, if it has one.
+type Read<'a> = dyn FnMut(Reader<'_, '_>) -> Option<Result<(), erased_serde::Error>> + 'a;
 
 impl Idempotency {
     /// A handle whose records live in the memory of this process, and end with it.

@@ -91,18 +91,19 @@ const PLAIN: [bool; 256] = {
 };
 
 /// Builds the key, with its parts hidden if there is a secret to hide them with; on a missing part, says which one by its
-/// position in `parts`.
+/// position in `parts`. The step is a name that was checked.
 pub(crate) fn encode(
     namespace: Option<&str>,
     prefix: &str,
     parts: &[&dyn KeyPart],
+    step: Option<&str>,
     secret: Option<&Secret>,
 ) -> Result<Key, usize> {
     let mut key = KeyBuilder::new(namespace, prefix);
     for part in parts {
         key.push(*part);
     }
-    key.finish(secret)
+    key.finish(step, secret)
 }
 
 thread_local! {
@@ -143,8 +144,8 @@ impl KeyBuilder {
 
     /// The key, with its parts hidden if there is a secret; on a missing part, its position. A key without parts misses
     /// the first.
-    pub(crate) fn finish(mut self, secret: Option<&Secret>) -> Result<Key, usize> {
-        let (start, end) = self.prefix;
+    pub(crate) fn finish(mut self, step: Option<&str>, secret: Option<&Secret>) -> Result<Key, usize> {
+        let (_, end) = self.prefix;
         if let Some(missing) = self.missing.or((self.parts == 0).then_some(0)) {
             return Err(missing);
         }
@@ -159,7 +160,13 @@ impl KeyBuilder {
             self.text.push_str(DIGEST_MARK);
             self.text.push_str(digest.to_hex().as_str());
         }
-        let key = Key::new(&self.text, start, end);
+        let entity = self.text.len();
+        if let Some(step) = step {
+            for part in ["[", step, "]"] {
+                self.text.push_str(part);
+            }
+        }
+        let key = Key::new(&self.text, self.prefix, entity);
         BUFFER.set(self.text);
         Ok(key)
     }
@@ -197,7 +204,7 @@ mod tests {
     use super::*;
 
     fn text(parts: &[&dyn KeyPart]) -> String {
-        encode(None, "p", parts, None).expect("no part is missing").as_str().to_owned()
+        encode(None, "p", parts, None, None).expect("no part is missing").as_str().to_owned()
     }
 
     #[test]
@@ -211,10 +218,10 @@ mod tests {
 
     #[test]
     fn a_missing_part_is_named_by_its_position() {
-        assert_eq!(encode(None, "p", &[&1, &""], None).unwrap_err(), 1);
-        assert_eq!(encode(None, "p", &[&None::<u8>], None).unwrap_err(), 0);
-        assert_eq!(encode(None, "p", &[], None).unwrap_err(), 0);
-        assert!(encode(None, "p", &[&1, &"x"], None).is_ok(), "the control");
+        assert_eq!(encode(None, "p", &[&1, &""], None, None).unwrap_err(), 1);
+        assert_eq!(encode(None, "p", &[&None::<u8>], None, None).unwrap_err(), 0);
+        assert_eq!(encode(None, "p", &[], None, None).unwrap_err(), 0);
+        assert!(encode(None, "p", &[&1, &"x"], None, None).is_ok(), "the control");
     }
 
     #[test]
@@ -245,7 +252,7 @@ mod tests {
 
     #[test]
     fn the_namespace_stands_in_front_and_is_no_part_of_the_prefix() {
-        let key = encode(Some("shop"), "order:consume", &[&1, &2], None).expect("no part is missing");
+        let key = encode(Some("shop"), "order:consume", &[&1, &2], None, None).expect("no part is missing");
         assert_eq!(key.as_str(), "shop:order:consume:1:2");
         assert_eq!(key.prefix(), "order:consume");
     }
@@ -255,11 +262,39 @@ mod tests {
         struct Nested;
         impl KeyPart for Nested {
             fn encode(&self, parts: &mut KeyParts<'_>) -> Result<(), MissingPart> {
-                let inner = encode(None, "inner", &[&1], None).map_err(|_| MissingPart)?;
+                let inner = encode(None, "inner", &[&1], None, None).map_err(|_| MissingPart)?;
                 parts.push(inner.as_str())
             }
         }
         assert_eq!(text(&[&1, &Nested, &2]), "p:1:inner%3A1:2");
+    }
+
+    #[test]
+    fn a_step_is_no_part_and_leaves_the_entity_alone() {
+        let secret = Secret::new(b"a secret of sixteen");
+        for (secret, parts) in [(None, [&1 as &dyn KeyPart]), (None, [&"x".repeat(300)]), (Some(&secret), [&1])] {
+            let entity = encode(Some("shop"), "p", &parts, None, secret).expect("no part is missing");
+            let step = encode(Some("shop"), "p", &parts, Some("init_token"), secret).expect("no part is missing");
+            assert_eq!((entity.entity(), entity.step()), (entity.as_str(), None));
+            assert_eq!((step.entity(), step.step(), step.prefix()), (entity.as_str(), Some("init_token"), "p"));
+            assert_eq!(step.as_str(), format!("{entity}[init_token]"));
+            assert_eq!(step, entity.with_step("init_token").expect("a name"));
+            assert_eq!(step, step.with_step("other").and_then(|key| key.with_step("init_token")).expect("a name"));
+            assert_eq!(step, Key::from_text(step.as_str()));
+            assert_eq!(Key::from_text(step.as_str()).step(), Some("init_token"));
+        }
+        assert_ne!(text(&[&"1[init_token]"]), "p:1[init_token]", "no part spells a step");
+    }
+
+    #[test]
+    fn steps_are_named_as_prefixes_are() {
+        let key = encode(None, "p", &[&1], None, None).expect("no part is missing");
+        for wrong in ["", "init token", "a]b", "a[b"] {
+            assert!(key.with_step(wrong).is_err(), "{wrong}");
+            let text = format!("p:1[{wrong}]");
+            assert_ne!(Key::from_text(&text).step(), Some(wrong), "{text}");
+        }
+        assert!(key.with_step("init.token:2/3-x_Y").is_ok(), "the control");
     }
 
     #[test]
@@ -272,7 +307,7 @@ mod tests {
     #[test]
     fn a_hidden_key_says_nothing_of_its_parts() {
         let (secret, other) = (Secret::new(b"a secret of sixteen"), Secret::new(b"another of sixteen"));
-        let hidden = |prefix, part: &dyn KeyPart, secret| encode(None, prefix, &[part], Some(secret)).unwrap();
+        let hidden = |prefix, part: &dyn KeyPart, secret| encode(None, prefix, &[part], None, Some(secret)).unwrap();
         let key = hidden("p", &"ada@example.org", &secret);
         assert!(key.as_str().starts_with("p:%~") && key.as_str().len() == 4 + 64, "{key}");
         assert_eq!(key.prefix(), "p");
@@ -281,6 +316,6 @@ mod tests {
         assert_ne!(key, hidden("p", &"ada@example.org", &other));
         let elsewhere = hidden("q", &"ada@example.org", &secret);
         assert_ne!(key.as_str()[4..], elsewhere.as_str()[4..], "nobody sees that it is the same person");
-        assert_eq!(encode(None, "p", &[&""], Some(&secret)).unwrap_err(), 0, "a missing part is one here too");
+        assert_eq!(encode(None, "p", &[&""], None, Some(&secret)).unwrap_err(), 0, "a missing part is one here too");
     }
 }

@@ -146,7 +146,7 @@ mod tests {
 
     /// What a part is written as, before it is escaped.
     fn text(part: &dyn KeyPart) -> String {
-        let key = crate::key::encode(None, "p", &[part], None).expect("no part is missing");
+        let key = crate::key::encode(None, "p", &[part], None, None).expect("no part is missing");
         key.as_str()[2..].replace("%3A", ":")
     }
 

@@ -13,7 +13,7 @@ use super::{KeyPart, encode};
 pub fn key(data: &[u8]) {
     let parts: Vec<_> = data.split(|&byte| byte == 0xff).map(String::from_utf8_lossy).collect();
     let given: Vec<&dyn KeyPart> = parts.iter().map(|part| part as &dyn KeyPart).collect();
-    let key = match encode(Some("space"), "prefix", &given, None) {
+    let key = match encode(Some("space"), "prefix", &given, None, None) {
         Ok(key) => key,
         Err(missing) => return assert!(parts[missing].is_empty(), "part {missing} of {parts:?} is not missing"),
     };
@@ -22,7 +22,7 @@ pub fn key(data: &[u8]) {
     assert!(!encoded.contains(['{', '}', '*', '?', '[', ']']) && !encoded.contains(char::is_control), "{encoded}");
     assert!(encoded.len() < 200, "{} bytes", encoded.len());
     if encoded.starts_with("%~") {
-        assert_eq!(key, encode(Some("space"), "prefix", &given, None).expect("as before"));
+        assert_eq!(key, encode(Some("space"), "prefix", &given, None, None).expect("as before"));
         return;
     }
     assert_eq!(encoded.split(':').map(unescaped).collect::<Vec<_>>(), parts);

@@ -155,7 +155,7 @@ mod tests {
     use crate::key::encode;
 
     fn text(part: &dyn KeyPart) -> String {
-        encode(None, "p", &[part], None).expect("no part is missing").as_str().to_owned()
+        encode(None, "p", &[part], None, None).expect("no part is missing").as_str().to_owned()
     }
 
     #[test]
@@ -211,14 +211,17 @@ mod tests {
     fn the_type_of_a_part_may_change() {
         assert_eq!(text(&1001_u64), text(&"1001".to_owned()));
         assert_eq!(text(&1001_u64), text(&NonZero::new(1001_i32)));
-        assert_eq!(text(&(1001_u64, "a")), encode(None, "p", &[&"1001", &'a'], None).expect("there are two").as_str());
+        assert_eq!(
+            text(&(1001_u64, "a")),
+            encode(None, "p", &[&"1001", &'a'], None, None).expect("there are two").as_str()
+        );
     }
 
     #[test]
     fn what_is_missing_or_empty_is_refused() {
         let missing: [&dyn KeyPart; 4] = [&None::<u64>, &Some(None::<u64>), &"", &Some(String::new())];
         for part in missing {
-            assert_eq!(encode(None, "p", &[&7, part], None).unwrap_err(), 1, "the second part");
+            assert_eq!(encode(None, "p", &[&7, part], None, None).unwrap_err(), 1, "the second part");
         }
     }
 
@@ -227,13 +230,13 @@ mod tests {
         assert_eq!(text(&[0x00_u8, 0x1f, 0xff]), "p:001fff");
         assert_eq!(text(&vec![0x1f_u8]), "p:1f");
         assert_eq!(text(&&[0x1f_u8][..]), "p:1f");
-        assert_eq!(encode(None, "p", &[&[0_u8; 0]], None).unwrap_err(), 0, "no bytes are a missing part");
+        assert_eq!(encode(None, "p", &[&[0_u8; 0]], None, None).unwrap_err(), 0, "no bytes are a missing part");
     }
 
     #[test]
     fn tuples_are_their_parts() {
         assert_eq!(text(&(7, "a:b")), "p:7:a%3Ab");
         assert_eq!(text(&(1, 2, 3, 4, 5, 6, 7, 8)), "p:1:2:3:4:5:6:7:8");
-        assert_eq!(encode(None, "p", &[&(7, None::<u8>)], None).unwrap_err(), 0);
+        assert_eq!(encode(None, "p", &[&(7, None::<u8>)], None, None).unwrap_err(), 0);
     }
 }

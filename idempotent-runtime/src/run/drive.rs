@@ -1,16 +1,13 @@
 //! A call from its first poll to its reply, between the guard and a handler of any types.
 
 use std::borrow::Cow;
-use std::error::Error as StdError;
 use std::task::{Context, Poll, ready};
 
 use super::handled::{Handled, Side};
-use crate::codec::ResultSlot;
 use crate::error::{Error, ErrorKind};
 use crate::guard::{Before, Ending, Guard};
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::policy::OnDuplicate;
-use crate::read::Reader;
 use crate::record::{CodecTag, Completed, Encoded, NoResult, Recorded};
 use crate::reply::Judgement;
 
@@ -141,27 +138,12 @@ fn reply_from(guard: &Guard, recorded: &Recorded, handler: &mut dyn Handled) -> 
             Some(read) => read.map_err(|cause| Error::new(ErrorKind::Unreadable).because(cause)),
             None => read(guard, encoded, Side::Value, handler),
         },
-        Recorded::Nothing(why) => Err(Error::new(ErrorKind::ResultUnavailable).detail(match why {
-            NoResult::NotWanted => "the handler did not record results then",
-            NoResult::TooLarge => "it was too large",
-            NoResult::NotSerialisable => "it could not be serialised",
-        })),
+        Recorded::Nothing(why) => Err(Error::without_result(*why)),
         Recorded::Error(_) | Recorded::Rejected(_) => unreachable!("answered above"),
     }
 }
 
-/// Replies with a recorded side. A handler may record no such side: its options have changed since.
+/// Replies with a recorded side.
 fn read(guard: &Guard, encoded: &Encoded, side: Side, handler: &mut dyn Handled) -> Result<(), Error> {
-    let unreadable = |cause: Box<dyn StdError + Send + Sync>| Error::new(ErrorKind::Unreadable).because(cause);
-    let codec = guard
-        .core()
-        .codec_for(encoded.codec)
-        .ok_or_else(|| unreadable(format!("no codec reads `{}` here", encoded.codec).into()))?;
-    let mut is_read = false;
-    let mut fill = |from: Reader<'_, '_>| {
-        is_read = handler.read(side, from).transpose()?.is_some();
-        Ok(())
-    };
-    codec.decode(&encoded.bytes, ResultSlot::new(&mut fill)).map_err(unreadable)?;
-    if is_read { Ok(()) } else { Err(unreadable("this handler records no result of this kind".into())) }
+    guard.core().decode(encoded, &mut |from| handler.read(side, from))
 }

@@ -324,6 +324,9 @@ pub enum StoreErrorKind {
     /// The store understood and refuses: wrong password, missing permission, wrong set-up. Repeating is of no use
     /// until somebody has mended it.
     Refused,
+    /// The record cannot be read: what stands there is no record, or one of a newer format. Where a claim is asked for,
+    /// the answer is [`ClaimAnswer::Unreadable`].
+    Unreadable,
 }
 
 impl StoreError {
@@ -335,6 +338,11 @@ impl StoreError {
     /// A refusal that will not pass by itself.
     pub fn refused(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self { kind: StoreErrorKind::Refused, source: source.into() }
+    }
+
+    /// A record that cannot be read, and why: name the key.
+    pub fn unreadable(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self { kind: StoreErrorKind::Unreadable, source: source.into() }
     }
 
     /// What kind of trouble it is.
@@ -349,6 +357,7 @@ impl fmt::Display for StoreError {
         f.write_str(match self.kind {
             StoreErrorKind::Unavailable => "the store did not answer",
             StoreErrorKind::Refused => "the store refused",
+            StoreErrorKind::Unreadable => "the store holds what is no record",
         })?;
         let mut cause: Option<&dyn StdError> = Some(&*self.source);
         while let Some(error) = cause {

@@ -129,7 +129,7 @@ pub(crate) enum End {
 pub(crate) async fn agrees(harness: &dyn Harness, clock: Clock, sequence: &Sequence) -> Result<End, TestCaseError> {
     let (store, quarter) = (harness.store(), harness.tick() / 4);
     let (started, mut passed) = (Instant::now(), Duration::ZERO);
-    let key = Key::from_text(&format!("reference:{}", Token::random()));
+    let key = harness.keys().one(&format!("reference:{}", Token::random()));
     let mut run = Run { store: &*store, key, quarter, clock, reference: Reference::default(), fences: Vec::new() };
     for step in &sequence.steps {
         if let Step::Pass(quarters) = step {

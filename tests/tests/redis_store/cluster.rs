@@ -7,7 +7,7 @@ use idempotent_runtime::store::{Answer, ClaimAnswer, CompleteAnswer, RedisStore,
 use idempotent_runtime::{Idempotency, Key, Token};
 use servers::{Cluster, Redis, RedisBinary};
 
-use crate::conformance::{Servers, every_case_holds};
+use crate::conformance::{Servers, Under, every_case_holds};
 use crate::crowd::Crowd;
 use crate::support::{
     FIRST, builder, claim, clients, complete, key, redis, refused, renew, store, unavailable, until, within_bound,
@@ -19,8 +19,8 @@ const FAILOVER: Duration = Duration::from_secs(8);
 const RECOVERY: Duration = Duration::from_secs(2);
 
 impl Servers for Cluster {
-    fn spoil(&self, key: &str) {
-        self.cli_for(key, &["SET", key, "somebody else's", "PX", "60000"]).expect("the node answers");
+    fn tell(&self, key: &str, command: &[&str]) {
+        self.cli_for(key, command).expect("the node answers");
     }
 }
 
@@ -28,24 +28,39 @@ fn cluster() -> Option<Cluster> {
     servers::needed(Cluster::start(RedisBinary::System))
 }
 
-fn contract_on(binary: RedisBinary) {
+fn contract_on(binary: RedisBinary, under: Under) {
     let Some(cluster) = servers::needed(Cluster::start(binary)) else { return };
-    every_case_holds(&cluster.url(), &cluster);
+    every_case_holds(&cluster.url(), &cluster, under);
 }
 
 #[test]
 fn the_contract_holds_on_a_cluster_of_redis_7_0() {
-    contract_on(RedisBinary::System);
+    contract_on(RedisBinary::System, Under::Keys);
 }
 
 #[test]
 fn the_contract_holds_on_a_cluster_of_redis_8_2() {
-    contract_on(RedisBinary::Redis8_2);
+    contract_on(RedisBinary::Redis8_2, Under::Keys);
 }
 
 #[test]
 fn the_contract_holds_on_a_cluster_of_valkey_9_1() {
-    contract_on(RedisBinary::Valkey9_1);
+    contract_on(RedisBinary::Valkey9_1, Under::Keys);
+}
+
+#[test]
+fn the_contract_holds_step_by_step_on_a_cluster_of_redis_7_0() {
+    contract_on(RedisBinary::System, Under::Steps);
+}
+
+#[test]
+fn the_contract_holds_step_by_step_on_a_cluster_of_redis_8_2() {
+    contract_on(RedisBinary::Redis8_2, Under::Steps);
+}
+
+#[test]
+fn the_contract_holds_step_by_step_on_a_cluster_of_valkey_9_1() {
+    contract_on(RedisBinary::Valkey9_1, Under::Steps);
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ mod sentinel;
 #[path = "../../../idempotent-runtime/tests/reference/sequence.rs"]
 mod sequence;
 mod sequences;
+mod steps;
 mod support;
 mod tls;
 mod transports;

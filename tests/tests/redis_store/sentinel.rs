@@ -6,7 +6,7 @@ use idempotent_runtime::Token;
 use idempotent_runtime::store::{ClaimAnswer, CompleteAnswer, RedisStore};
 use servers::{Reached, Redis, RedisBinary, Sentinels};
 
-use crate::conformance::every_case_holds;
+use crate::conformance::{Under, every_case_holds};
 use crate::crowd::Crowd;
 use crate::support::{FIRST, at_last, builder, claim, complete, key, refused, store, unavailable, within_bound};
 
@@ -23,7 +23,8 @@ fn sentinels() -> Option<Sentinels> {
 fn the_contract_holds_behind_sentinels() {
     let Some(sentinels) = sentinels() else { return };
     let primary = sentinels.primary().expect("there is one");
-    every_case_holds(&sentinels.url(), primary);
+    every_case_holds(&sentinels.url(), primary, Under::Keys);
+    every_case_holds(&sentinels.url(), primary, Under::Steps);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use idempotent_runtime::conformance::{Harness, Steps};
 use idempotent_runtime::store::RedisStore;
 use servers::{Redis, RedisBinary};
 
@@ -12,16 +13,21 @@ use crate::sequence::{Chance, Clock, all_agree};
 /// Its quarters, in which the sequences count, are whole milliseconds, as the store's times are.
 const TICK: Duration = Duration::from_millis(400);
 
-/// Some that are the same in every run, and some that are new.
 async fn agree(binary: RedisBinary) {
     let Some(server) = servers::needed(Redis::start(binary)) else { return };
     let store = RedisStore::connect(&server.url()).await.expect("the server was started for this");
     let harness = OnRedis::new(store, &server, TICK);
+    agree_on(&harness).await;
+    agree_on(&Steps(harness)).await;
+}
+
+/// Some that are the same in every run, and some that are new.
+async fn agree_on(harness: &dyn Harness) {
     for chance in [Chance::Same, Chance::New] {
         // Nothing lapses of itself, but what is given up has: long sequences, at no cost in time.
-        all_agree(&harness, Clock::Still, chance, 60, 60).await;
+        all_agree(harness, Clock::Still, chance, 60, 60).await;
         // Leases really lapse, and records expire.
-        all_agree(&harness, Clock::Rough, chance, 60, 14).await;
+        all_agree(harness, Clock::Rough, chance, 60, 14).await;
     }
 }
 

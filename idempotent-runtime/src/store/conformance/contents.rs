@@ -1,7 +1,6 @@
 //! What a record holds comes back as it was written.
 
 use super::trial::{LONG, Trial, call, value};
-use crate::key::Key;
 use crate::record::{CodecTag, Encoded, NoResult, Recorded};
 use crate::store::{Found, Retention};
 use crate::token::Token;
@@ -105,8 +104,7 @@ pub(super) async fn keys_of_every_shape_are_kept_apart(t: &Trial<'_>) {
         "a", "A", "a ", " a", "a:", "a::b", "a%3Ab", "%~0", "é", "e\u{301}", "漢字", "{a}", "{a", "a*", "a?", "[a]",
         "a\"b", "a'b", "a\\b", "a$b", "a;b", "a--b", "a|b", "a/b", "a.b", "0", "00",
     ];
-    let space = t.key_like("shapes");
-    let at = |tail: &str| t.under(Key::from_text(&format!("{space}:{tail}")));
+    let at = |tail: &str| t.under(t.key_ending(tail));
     for tail in tails {
         at(tail).claim(call("A")).await.acquired(1, Found::Absent);
     }
@@ -116,10 +114,8 @@ pub(super) async fn keys_of_every_shape_are_kept_apart(t: &Trial<'_>) {
 }
 
 pub(super) async fn long_keys_are_kept_apart(t: &Trial<'_>) {
-    let space = t.key_like("long");
     let long = "k".repeat(400);
-    let (one, two) = (format!("{space}:{long}1"), format!("{space}:{long}2"));
-    let (one, two) = (t.under(Key::from_text(&one)), t.under(Key::from_text(&two)));
+    let [one, two] = ["1", "2"].map(|end| t.under(t.key_ending(&format!("{long}{end}"))));
     let (a, record) = one.completed().await;
     two.claim(call("B")).await.acquired(1, Found::Absent);
     one.claim(a).await.completed(&record);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::key::Key;
 use crate::store::Store;
+use crate::token::Token;
 
 /// Something that will have been done.
 pub type When<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -53,6 +54,87 @@ pub trait Harness: Send + Sync {
     /// Overwrites the record under `key` with something that is no record; `false` where the store cannot hold such a
     /// thing, and the cases about unreadable records have nothing to try.
     fn spoil<'a>(&'a self, key: &'a Key) -> When<'a, bool>;
+
+    /// What the cases work under: whole keys, unless [`Steps`] says otherwise.
+    fn keys(&self) -> Keys {
+        Keys::Whole
+    }
+}
+
+/// What the cases work under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// Each under a key of its own.
+    Whole,
+    /// Each under one step of an entity of its own; what it needs beside is another step of the same.
+    Steps,
+}
+
+impl Keys {
+    /// The key of this text, or a step of the entity of this text.
+    ///
+    /// # Panics
+    ///
+    /// Never: the step is a good name.
+    #[must_use]
+    pub fn one(self, text: &str) -> Key {
+        let key = Key::from_text(text);
+        match self {
+            Self::Whole => key,
+            Self::Steps => key.with_step("step").expect("a good name"),
+        }
+    }
+
+    /// Another key, with `tail` in it: of the same entity, where there are entities.
+    pub(super) fn another(self, key: &Key, tail: &str) -> Key {
+        let random = Token::random();
+        match self {
+            Self::Whole => Key::from_text(&format!("{key}:{random}:{tail}")),
+            Self::Steps => {
+                let tail = tail.replace(|char: char| !char.is_ascii_alphanumeric(), "-");
+                key.with_step(&format!("{tail}.{random}")).expect("a good name")
+            }
+        }
+    }
+}
+
+/// A harness whose cases work under the steps of entities: a store that keeps the steps of an entity together runs the
+/// suite a second time so.
+///
+/// ```
+/// use idempotent_runtime::MemoryStore;
+/// use idempotent_runtime::conformance::{Steps, TokioClock};
+///
+/// async fn step_by_step() -> Steps<TokioClock> {
+///     Steps(TokioClock::pause(MemoryStore::new()))
+/// }
+///
+/// idempotent_runtime::conformance_suite!(step_by_step);
+/// # fn main() {}
+/// ```
+#[derive(Debug)]
+pub struct Steps<H>(pub H);
+
+impl<H: Harness> Harness for Steps<H> {
+    fn store(&self) -> Arc<dyn Store> {
+        self.0.store()
+    }
+
+    fn tick(&self) -> Duration {
+        self.0.tick()
+    }
+
+    fn pass(&self, time: Duration) -> When<'_, ()> {
+        self.0.pass(time)
+    }
+
+    fn spoil<'a>(&'a self, key: &'a Key) -> When<'a, bool> {
+        self.0.spoil(key)
+    }
+
+    fn keys(&self) -> Keys {
+        Keys::Steps
+    }
 }
 
 /// The harness for a store on tokio's clock, such as a [`MemoryStore`](crate::MemoryStore), bare or in a wrapper: with

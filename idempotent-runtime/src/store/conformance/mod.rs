@@ -41,7 +41,7 @@ mod watch;
 use std::fmt;
 use std::future::Future;
 
-pub use harness::{Harness, TokioClock, When};
+pub use harness::{Harness, Keys, Steps, TokioClock, When};
 use trial::Trial;
 
 /// One rule of the contract, and how it is tried.

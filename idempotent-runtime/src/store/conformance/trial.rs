@@ -31,7 +31,7 @@ pub(super) struct Call(pub(super) ClaimRequest<'static>);
 
 impl<'a> Trial<'a> {
     pub(super) fn new(harness: &'a dyn Harness, name: &'static str) -> Self {
-        let key = Key::from_text(&format!("conformance:{name}:{}", Token::random()));
+        let key = harness.keys().one(&format!("conformance:{name}:{}", Token::random()));
         Self { harness, store: harness.store(), key, name }
     }
 
@@ -41,7 +41,12 @@ impl<'a> Trial<'a> {
     }
 
     pub(super) fn key_like(&self, tail: &str) -> Key {
-        Key::from_text(&format!("conformance:{}:{}:{tail}", self.name, Token::random()))
+        self.harness.keys().another(&self.key, tail)
+    }
+
+    /// A key with this text at its end.
+    pub(super) fn key_ending(&self, tail: &str) -> Key {
+        self.harness.keys().one(&format!("{}:{tail}", self.key.entity()))
     }
 
     // Time.

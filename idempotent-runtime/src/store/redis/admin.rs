@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::{RedisWrite as _, Value};
 
 use super::RedisStore;
-use super::commands::{PERSISTED, WRONG_TYPE, call, keep, length, unexpected, unreadable_text};
+use super::commands::{PERSISTED, call, keep, length, other_type, unexpected, unreadable_text};
 use super::error::Failure;
 use super::scripts;
 use super::value::{self, Malformed, Put as _, Record, State};
@@ -17,9 +17,10 @@ use crate::token::Token;
 impl Admin for RedisStore {
     fn inspect<'a>(&'a self, key: &'a Key) -> Reply<'a, Option<Inspected>> {
         Box::pin(async move {
-            match self.run(&scripts::INSPECT, &call(&scripts::INSPECT, key, 0, 0)).await {
+            let script = &scripts::of(key).inspect;
+            match self.run(script, key, &mut call(script, key, 1, 0)).await {
                 Ok(answer) => read(key, &answer),
-                Err(Failure::WrongType) => Err(unreadable(key, WRONG_TYPE)),
+                Err(Failure::WrongType) => Err(unreadable(key, other_type(key))),
                 Err(failure) => Err(failure.into_error()),
             }
         })
@@ -31,7 +32,8 @@ impl Admin for RedisStore {
                 Change::Resolve { result, .. } => length(result),
                 Change::Release { reason } | Change::AllowOneMore { reason } => reason.len(),
             };
-            let mut command = call(&scripts::CHANGE, key, 9, 256 + room);
+            let script = &scripts::of(key).change;
+            let mut command = call(script, key, 10, 256 + room);
             let (state, mark) = match &seen.state {
                 admin::State::InProgress { begun, given_up: true, .. } => (b"1g ", value::mark(*begun)),
                 admin::State::InProgress { begun, .. } => (b"1p ", value::mark(*begun)),
@@ -60,7 +62,7 @@ impl Admin for RedisStore {
                 }
             };
             self.publish(&mut command, key);
-            match self.run(&scripts::CHANGE, &command).await {
+            match self.run(script, key, &mut command).await {
                 Ok(Value::Int(1)) => Ok(Changed::Done),
                 Ok(Value::Int(0)) | Err(Failure::WrongType) => Ok(Changed::Moved),
                 Ok(other) => Err(unexpected(&other)),
@@ -96,5 +98,5 @@ fn read(key: &Key, answer: &Value) -> Result<Option<Inspected>, StoreError> {
 }
 
 fn unreadable(key: &Key, malformed: Malformed) -> StoreError {
-    StoreError::refused(unreadable_text(key, malformed))
+    StoreError::unreadable(unreadable_text(key, malformed))
 }

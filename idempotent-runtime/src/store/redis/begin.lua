@@ -1,10 +1,8 @@
 -- Marks a live claim as begun, and starts its lease again.
 --
--- KEYS     the record
 -- ARGV     token
 -- returns  1 held · 0 lost
-local key = KEYS[1]
-local record = redis.call('GET', key)
+local record = get()
 if not record or string.sub(record, 1, 25) ~= '1p ' .. ARGV[1] then
   return 0
 end
@@ -14,9 +12,9 @@ if not head then
 end
 held = held ~= '' and held or retention
 local kept = (mark == 'begun' or string.sub(found, 1, 11) == 'after-begun') and held or retention
-local left = redis.call('PTTL', key)
-if left < 0 or kept - left >= tonumber(lease) then
+local rest = left()
+if rest < 0 or kept - rest >= tonumber(lease) then
   return 0
 end
-redis.call('SET', key, head .. ' begun ' .. found, 'PX', held)
+put(head .. ' begun ' .. found, held)
 return 1

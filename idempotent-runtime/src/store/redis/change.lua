@@ -1,15 +1,13 @@
 -- Changes a record by a person's hand, if it still is as it was seen.
 --
--- KEYS     the record
 -- ARGV     state and token as seen · the attempt as seen · 'begun' or 'claimed' as seen, '' where not in progress ·
 --          'resolve' or 'fail' · the result, or the error · for a resolved record: how long to keep it in ms, '' for
 --          ever; for a failed one: a token that no call has · its attempt · the command that tells the end, '' for none ·
 --          its channel
 -- returns  1 done · 0 moved
-local key = KEYS[1]
 local seen, seen_attempt, seen_mark, change, content, extra, attempt, publish, channel = unpack(ARGV)
 
-local record = redis.call('GET', key)
+local record = get()
 if not record or string.sub(record, 1, 25) ~= seen then
   return 0
 end
@@ -28,8 +26,8 @@ if seen_mark ~= '' then
   retention = its_retention
   local kept = held ~= '' and (mark == 'begun' or found == 'after-begun') and held or retention
   -- A person changes nothing of a live run.
-  local left = redis.call('PTTL', key)
-  if left < 0 or (string.sub(record, 2, 2) == 'p' and kept - left < tonumber(lease)) then
+  local rest = left()
+  if rest < 0 or (string.sub(record, 2, 2) == 'p' and kept - rest < tonumber(lease)) then
     return 0
   end
 end
@@ -43,19 +41,14 @@ local function tell()
 end
 
 if change == 'resolve' then
-  record = '1c' .. string.sub(record, 3, body - 1) .. content
-  if extra == '' then
-    redis.call('SET', key, record)
-  else
-    redis.call('SET', key, record, 'PX', extra)
-  end
+  put('1c' .. string.sub(record, 3, body - 1) .. content, extra)
   return tell()
 end
 
 record = '1f ' .. extra .. '#' .. attempt .. (string.match(counts, '%^%d+$') or '') .. who .. 'failed: ' .. content
-if retention then
-  redis.call('SET', key, record, 'PX', retention)
-else
-  redis.call('SET', key, record, 'KEEPTTL')
+if not retention then
+  local rest = left()
+  retention = rest < 0 and '' or math.max(rest, 1)
 end
+put(record, retention)
 return tell()

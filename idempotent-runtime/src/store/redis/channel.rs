@@ -1,6 +1,7 @@
 //! The channel on which the end of a key's run is told.
 
 use super::cluster::Slot;
+use crate::key::Key;
 
 /// What every channel begins with: the permission that waiters and those who end runs need is `&idempotent:ended:*`.
 const PREFIX: &str = "idempotent:ended:";
@@ -37,12 +38,17 @@ impl Spread {
     }
 
     /// The channel of a key. `None` where no channel can be in the slot of the key: one that has braces, but no tag.
-    pub(super) fn channel(self, key: &str) -> Option<String> {
-        // Braces of the key's own choose its slot; else the whole key does.
-        let channel = if key.contains(['{', '}']) { format!("{PREFIX}{key}") } else { format!("{PREFIX}{{{key}}}") };
+    pub(super) fn channel(self, key: &Key) -> Option<String> {
+        // Braces of the key's own choose its slot; else the whole name of its entity does.
+        let (text, entity) = (key.as_str(), key.entity());
+        let channel = if entity.contains(['{', '}']) {
+            format!("{PREFIX}{text}")
+        } else {
+            format!("{PREFIX}{{{entity}}}{}", &text[entity.len()..])
+        };
         match self {
             Self::Server => Some(channel),
-            Self::Shard => (Slot::of_key(channel.as_bytes()) == Slot::of_key(key.as_bytes())).then_some(channel),
+            Self::Shard => (Slot::of_key(channel.as_bytes()) == Slot::of_key(entity.as_bytes())).then_some(channel),
         }
     }
 }
@@ -53,19 +59,24 @@ mod tests {
 
     #[test]
     fn a_channel_is_readable_and_in_the_slot_of_its_key() {
-        for (key, channel) in
-            [("shop:order:1", "idempotent:ended:{shop:order:1}"), ("{shop}:order:1", "idempotent:ended:{shop}:order:1")]
-        {
-            assert_eq!(Spread::Server.channel(key).as_deref(), Some(channel));
-            assert_eq!(Spread::Shard.channel(key).as_deref(), Some(channel));
+        for (key, channel) in [
+            ("shop:order:1", "idempotent:ended:{shop:order:1}"),
+            ("{shop}:order:1", "idempotent:ended:{shop}:order:1"),
+            ("shop:order:1[init]", "idempotent:ended:{shop:order:1}[init]"),
+            ("{shop}:order:1[init]", "idempotent:ended:{shop}:order:1[init]"),
+        ] {
+            let key = Key::from_text(key);
+            assert_eq!(Spread::Server.channel(&key).as_deref(), Some(channel));
+            assert_eq!(Spread::Shard.channel(&key).as_deref(), Some(channel));
         }
     }
 
     #[test]
     fn a_key_with_braces_and_no_tag_has_no_channel_in_its_slot() {
         for key in ["foo{}{bar}", "a}b", "a{b"] {
-            assert_eq!(Spread::Shard.channel(key), None, "{key}");
-            assert!(Spread::Server.channel(key).is_some(), "{key}");
+            let key = Key::from_text(key);
+            assert_eq!(Spread::Shard.channel(&key), None, "{key}");
+            assert!(Spread::Server.channel(&key).is_some(), "{key}");
         }
     }
 }

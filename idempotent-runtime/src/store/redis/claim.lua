@@ -1,11 +1,9 @@
 -- Claims a record, deciding on the server. The format of a record is written down in value.rs.
 --
--- KEYS     the record
 -- ARGV     token · owner · fingerprint, '-' for none · lease in ms · retention in ms · how long an open run is held in
 --          ms · 'take-over' or 'hold' · how many runs may start, 0 for any number · the token that may be superseded, '' for none ·
 --          'begun' or 'claimed' · 'fenced' or ''
 -- returns  an answer · what is left of the lease in ms · the record that the answer is about
-local key = KEYS[1]
 local token, owner, fingerprint, lease, retention, held, on_lapse, most, superseded, mark, fenced = unpack(ARGV)
 
 local function acquire(attempt, last_fence, found)
@@ -24,11 +22,11 @@ local function acquire(attempt, last_fence, found)
   local times = ' lease=' .. lease .. '/' .. retention .. (held ~= retention and '/' .. held or '')
   claim = claim .. '@' .. owner .. ' ' .. fingerprint .. times .. ' ' .. mark .. ' ' .. found
   local is_open = mark == 'begun' or string.sub(found, 1, 11) == 'after-begun'
-  redis.call('SET', key, claim, 'PX', is_open and held or retention)
+  put(claim, is_open and held or retention)
   return {'acquired', 0, claim}
 end
 
-local record = redis.call('GET', key)
+local record = get()
 if not record then
   return acquire(1, nil, 'new')
 end
@@ -78,8 +76,8 @@ if not its_lease then
 end
 its_held = its_held ~= '' and its_held or its_retention
 local its_kept = (its_mark == 'begun' or its_found == 'after-begun') and its_held or its_retention
-local left = redis.call('PTTL', key)
-if left < 0 then
+local rest = left()
+if rest < 0 then
   return {'persisted', 0, record}
 end
 
@@ -89,14 +87,14 @@ if own then
   end
   if mark == 'begun' and its_mark ~= 'begun' then
     record = string.sub(record, 1, after - #its_found - #its_mark - 2) .. 'begun ' .. string.sub(record, after - #its_found)
-    redis.call('SET', key, record, 'PX', its_held)
+    put(record, its_held)
   else
-    redis.call('PEXPIRE', key, its_kept)
+    keep(record, its_kept)
   end
   return {'acquired', 0, record}
 end
 
-local remaining = math.min(its_lease - (its_kept - left), tonumber(its_lease))
+local remaining = math.min(its_lease - (its_kept - rest), tonumber(its_lease))
 if mismatch then
   return {mismatch, 0, record}
 elseif state == 'p' and remaining > 0 then

@@ -37,11 +37,7 @@ impl RedisStore {
         let asked = Instant::now();
         let mut head = Vec::with_capacity(64 + request.owner.len());
         head.put_head(request);
-        let mut command = Cmd::with_capacity(7, ROOM + key.as_str().len() + request.owner.len());
-        command.arg("SET").arg(key.as_str());
-        command.writer_for_next_arg().put_claim(&head, request);
-        command.arg("NX").arg("PX").arg(value::in_progress_millis(request.kept())).arg("GET");
-        let answer = match self.send_copied(&command).await {
+        let answer = match self.take(key, &head, request).await {
             Ok((Value::Nil, copied)) => {
                 copied.enough()?;
                 self.heads.remember(key, request.token, Head { text: head, asked });
@@ -58,10 +54,27 @@ impl RedisStore {
         }
     }
 
+    /// Claims what is absent, and shows what is not: one round trip, without the claim's script.
+    async fn take(&self, key: &Key, head: &[u8], request: &ClaimRequest<'_>) -> Result<(Value, Copied), Failure> {
+        let room = ROOM + request.owner.len();
+        let kept = value::in_progress_millis(request.kept());
+        if key.step().is_some() {
+            let mut command = call(&scripts::TAKE, key, 3, room);
+            command.writer_for_next_arg().put_claim(head, request);
+            return self.run_copied(&scripts::TAKE, key, command.arg(kept)).await;
+        }
+        let mut command = Cmd::with_capacity(7, room + key.as_str().len());
+        command.arg("SET").arg(key.as_str());
+        command.writer_for_next_arg().put_claim(head, request);
+        command.arg("NX").arg("PX").arg(kept).arg("GET");
+        self.send_copied(&command).await
+    }
+
     async fn claim_by_script(&self, key: &Key, request: &ClaimRequest<'_>) -> Result<ClaimAnswer, StoreError> {
         // What the script writes differs from what an earlier message of this claim may have written.
         self.heads.take(key, request.token);
-        let mut command = call(&scripts::CLAIM, key, 11, ROOM + request.owner.len());
+        let script = &scripts::of(key).claim;
+        let mut command = call(script, key, 12, ROOM + request.owner.len());
         command.arg(request.token.text().as_bytes());
         command.writer_for_next_arg().put_owner(request.owner);
         command.writer_for_next_arg().put_fingerprint(request.fingerprint);
@@ -77,7 +90,7 @@ impl RedisStore {
             None => command.arg(""),
         };
         command.arg(value::mark(request.begun)).arg(if request.fenced { "fenced" } else { "" });
-        match self.run_copied(&scripts::CLAIM, &command).await {
+        match self.run_copied(script, key, &mut command).await {
             Ok((answer, copied)) => {
                 let answer = read_claim(key, &answer)?;
                 if matches!(answer, ClaimAnswer::Acquired(_)) {
@@ -91,13 +104,15 @@ impl RedisStore {
     }
 
     pub(super) async fn begin_record(&self, key: &Key, token: Token) -> Result<Answer, StoreError> {
-        let mut command = call(&scripts::BEGIN, key, 1, ROOM);
-        held_copied(self.run_copied(&scripts::BEGIN, command.arg(token.text().as_bytes())).await)
+        let script = &scripts::of(key).begin;
+        let mut command = call(script, key, 2, ROOM);
+        held_copied(self.run_copied(script, key, command.arg(token.text().as_bytes())).await)
     }
 
     pub(super) async fn renew_record(&self, key: &Key, token: Token) -> Result<Answer, StoreError> {
-        let mut command = call(&scripts::RENEW, key, 1, ROOM);
-        held_copied(self.run_copied(&scripts::RENEW, command.arg(token.text().as_bytes())).await)
+        let script = &scripts::of(key).renew;
+        let mut command = call(script, key, 2, ROOM);
+        held_copied(self.run_copied(script, key, command.arg(token.text().as_bytes())).await)
     }
 
     pub(super) async fn complete_record(
@@ -109,7 +124,8 @@ impl RedisStore {
     ) -> Result<CompleteAnswer, StoreError> {
         let head = self.heads.take(key, token);
         let room = ROOM + head.as_ref().map_or(0, |head| head.text.len()) + length(result);
-        let mut command = call(&scripts::COMPLETE, key, 6, room);
+        let script = &scripts::of(key).complete;
+        let mut command = call(script, key, 7, room);
         let mut in_progress = command.writer_for_next_arg();
         in_progress.put(b"1p ");
         in_progress.put(token.text().as_bytes());
@@ -127,7 +143,7 @@ impl RedisStore {
             command.arg(if head.is_none() { "result" } else { "" });
             self.publish(&mut command, key);
         }
-        match self.run_copied(&scripts::COMPLETE, &command).await {
+        match self.run_copied(script, key, &mut command).await {
             Ok((Value::Int(1), copied)) => copied.enough().map(|()| CompleteAnswer::Held),
             Ok((Value::Int(0), _)) => Ok(CompleteAnswer::Absent),
             Ok((Value::BulkString(text), _)) => {
@@ -151,11 +167,12 @@ impl RedisStore {
             Release::Failed(error) => ("failed", error),
             Release::GivenUp => ("given-up", ""),
         };
-        let mut command = call(&scripts::RELEASE, key, 9, ROOM + error.len());
+        let script = &scripts::of(key).release;
+        let mut command = call(script, key, 10, ROOM + error.len());
         command.arg(token.text().as_bytes()).arg(how).arg(error).arg(value::millis(lease.saturating_mul(2)));
         command.arg("").arg("").arg("");
         self.publish(&mut command, key);
-        held(self.run(&scripts::RELEASE, &command).await)
+        held(self.run(script, key, &mut command).await)
     }
 
     pub(super) async fn put_record_back(
@@ -167,7 +184,8 @@ impl RedisStore {
     ) -> Result<Answer, StoreError> {
         self.heads.take(key, token);
         let room = ROOM + superseded.map_or(0, |(completed, _)| length(&completed.result));
-        let mut command = call(&scripts::RELEASE, key, 9, room);
+        let script = &scripts::of(key).release;
+        let mut command = call(script, key, 10, room);
         command.arg(token.text().as_bytes()).arg("put-back").arg("").arg(value::millis(lease.saturating_mul(2)));
         match superseded {
             Some((completed, retention)) => {
@@ -178,20 +196,26 @@ impl RedisStore {
             None => drop(command.arg("").arg("").arg("")),
         }
         self.publish(&mut command, key);
-        held(self.run(&scripts::RELEASE, &command).await)
+        held(self.run(script, key, &mut command).await)
     }
 
     /// How a script is to tell that a run has ended: the command and the channel.
     pub(super) fn publish(&self, command: &mut Cmd, key: &Key) {
         let spread = self.connections.spread();
-        match spread.channel(key.as_str()) {
+        match spread.channel(key) {
             Some(channel) => command.arg(spread.publish()).arg(channel),
             None => command.arg("").arg(""),
         };
     }
 
-    /// Runs a script; loads it first where the server has lost it.
-    pub(super) async fn run(&self, script: &'static Script, command: &Cmd) -> Result<Value, Failure> {
+    /// Runs a script, whose arguments end with the field if the record is one; loads it first where the server has lost
+    /// it.
+    pub(super) async fn run(&self, script: &'static Script, key: &Key, command: &mut Cmd) -> Result<Value, Failure> {
+        end_with_field(command, key);
+        self.run_as_it_is(script, command).await
+    }
+
+    async fn run_as_it_is(&self, script: &'static Script, command: &Cmd) -> Result<Value, Failure> {
         match self.connections.send(command).await {
             Err(Failure::NoScript) => {
                 Box::pin(async {
@@ -205,9 +229,15 @@ impl RedisStore {
     }
 
     /// The same for a script whose write is to be copied, where copies are asked for.
-    async fn run_copied(&self, script: &'static Script, command: &Cmd) -> Result<(Value, Copied), Failure> {
+    async fn run_copied(
+        &self,
+        script: &'static Script,
+        key: &Key,
+        command: &mut Cmd,
+    ) -> Result<(Value, Copied), Failure> {
+        end_with_field(command, key);
         if self.replicas.is_none() {
-            return Ok((self.run(script, command).await?, Copied::Enough));
+            return Ok((self.run_as_it_is(script, command).await?, Copied::Enough));
         }
         match self.send_copied(command).await {
             Err(Failure::NoScript) => {
@@ -236,10 +266,17 @@ impl RedisStore {
     }
 }
 
-/// The beginning of a script's call on one key.
+/// The last argument of a script on a field.
+fn end_with_field(command: &mut Cmd, key: &Key) {
+    if let Some(step) = key.step() {
+        command.arg(step);
+    }
+}
+
+/// The beginning of a script's call on one record.
 pub(super) fn call(script: &Script, key: &Key, arguments: usize, room: usize) -> Cmd {
     let mut command = Cmd::with_capacity(4 + arguments, room + key.as_str().len());
-    command.arg("EVALSHA").arg(script.hash()).arg("1").arg(key.as_str());
+    command.arg("EVALSHA").arg(script.hash()).arg("1").arg(key.entity());
     command
 }
 
@@ -351,10 +388,16 @@ fn incomparable(key: &Key) -> ClaimAnswer {
     unreadable(key, Malformed("its fingerprint is of another version than the call's"))
 }
 
-pub(super) const WRONG_TYPE: Malformed = Malformed("the key holds another type than a string (WRONGTYPE)");
+/// What stands at the key is of another type than its layout.
+pub(super) fn other_type(key: &Key) -> Malformed {
+    Malformed(match key.step() {
+        None => "the key holds another type than a string (WRONGTYPE)",
+        Some(_) => "the key holds another type than a Hash (WRONGTYPE)",
+    })
+}
 
 fn wrong_type(key: &Key) -> ClaimAnswer {
-    unreadable(key, WRONG_TYPE)
+    unreadable(key, other_type(key))
 }
 
 pub(super) fn unexpected(answer: &Value) -> StoreError {

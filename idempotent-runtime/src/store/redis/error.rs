@@ -66,7 +66,7 @@ impl Failure {
     /// The error of an operation that expected neither a wrong type nor a missing script.
     pub(super) fn into_error(self) -> StoreError {
         match self {
-            Self::WrongType => StoreError::refused("the key holds another type than a record"),
+            Self::WrongType => StoreError::unreadable("the key holds another type than a record"),
             Self::NoScript => StoreError::unavailable("the server forgot a script that had just been loaded"),
             Self::Moved(_) | Self::Ask(_) => StoreError::refused(
                 "the server is one node of a Cluster, and the key is at another: write redis+cluster://",
@@ -203,7 +203,7 @@ impl NotConnected {
     pub(super) fn into_error(self) -> StoreError {
         match self.error.kind() {
             StoreErrorKind::Unavailable => StoreError::unavailable(self),
-            StoreErrorKind::Refused => StoreError::refused(self),
+            StoreErrorKind::Refused | StoreErrorKind::Unreadable => StoreError::refused(self),
         }
     }
 }

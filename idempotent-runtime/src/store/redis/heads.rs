@@ -73,7 +73,15 @@ mod tests {
     fn a_head_belongs_to_its_key() {
         let heads = Heads::default();
         let (key, other, token) = (Key::from_text("order:1"), Key::from_text("order:2"), Token::from_u128(1));
-        heads.remember(&key, token, head(Instant::now()));
+        let asked = Instant::now();
+        heads.remember(&key, token, head(asked));
         assert_eq!(heads.take(&other, token), None);
+        let (step, other) = (Key::from_text("order:1[init_token]"), Key::from_text("order:1[payment_status]"));
+        for not_its in [other, key] {
+            heads.remember(&step, token, head(asked));
+            assert_eq!(heads.take(&not_its, token), None, "{not_its}");
+        }
+        heads.remember(&step, token, head(asked));
+        assert_eq!(heads.take(&step, token), Some(head(asked)));
     }
 }

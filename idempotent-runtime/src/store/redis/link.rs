@@ -10,6 +10,7 @@ use super::cluster::Cluster;
 use super::connection::Connections;
 use super::error::Failure;
 use super::replicas::{Copied, Replicas};
+use crate::key::Key;
 use crate::store::Watch;
 
 /// Where commands go.
@@ -48,10 +49,10 @@ impl Link {
     }
 
     /// Watches for the end of a run, where the key's server is.
-    pub(super) fn watch(&self, key: &str) -> Watch {
+    pub(super) fn watch(&self, key: &Key) -> Watch {
         let server = match self {
             Self::One(connections) => Some(Arc::clone(connections)),
-            Self::Cluster(cluster) => cluster.node_of(key.as_bytes()),
+            Self::Cluster(cluster) => cluster.node_of(key.entity().as_bytes()),
         };
         let spread = self.spread();
         match server.zip(spread.channel(key)) {

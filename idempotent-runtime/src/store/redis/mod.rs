@@ -1,4 +1,4 @@
-//! Redis and Valkey: one string a key, one round trip an operation.
+//! Redis and Valkey: one string a key, one round trip an operation. The steps of an entity are the fields of one Hash.
 //!
 //! The common claim is a plain `SET … NX PX … GET`; every other write is a script that compares the token first.
 //! The parts, from the outside in:
@@ -67,6 +67,13 @@ use crate::token::Token;
 ///
 /// Waiters are [woken](Store::watch) where the user may `PUBLISH` and `SUBSCRIBE` (in a Cluster `SPUBLISH` and
 /// `SSUBSCRIBE`) on the channels `idempotent:ended:*`; elsewhere they poll.
+///
+/// The keys of an entity's [steps](Key::step) are the fields of one Hash, which `HGETALL` shows, and which may be the
+/// application's own: fields of other names are left alone, and what stands in a field and is no record is unreadable.
+/// A field says itself until when it is kept. The expiry of the Hash is set when a step makes the Hash, and after that
+/// only made later; a Hash that the application made without an expiry gets none. Where fields can expire (Redis 7.4,
+/// Valkey 9) they do; elsewhere a field past its time counts as absent, and stays until it is claimed again or the Hash
+/// goes. Needs `HGET`, `HSET`, `PERSIST` and, where it exists, `HPEXPIRE` too.
 ///
 /// Every runtime that calls gets a connection of its own. A connection that is lost, that ended up at a replica, or
 /// whose server has been silent for the [response time-out](RedisStoreBuilder::response_timeout) is given up: all who
@@ -181,7 +188,7 @@ impl Store for RedisStore {
     }
 
     fn watch(&self, key: &Key) -> Watch {
-        self.connections.watch(key.as_str())
+        self.connections.watch(key)
     }
 
     fn admin(&self) -> Option<&dyn Admin> {

@@ -1,19 +1,13 @@
 -- Gives a claim back: after its run, or without one.
 --
--- KEYS     the record
 -- ARGV     token · 'failed', 'given-up' or 'put-back' · the error · how long, in ms, a record that counts no run is kept ·
 --          the result of the record that was superseded, '' for none · how long to keep that in ms, '' for ever · the
 --          token that it shall have · the command that tells the end, '' for none · its channel
 -- returns  1 held · 0 lost
-local key = KEYS[1]
 local token, how, message, briefly, superseded, kept_superseded, its_token, publish, channel = unpack(ARGV)
 
 local function write(record, kept)
-  if kept == '' then
-    redis.call('SET', key, record)
-  else
-    redis.call('SET', key, record, 'PX', kept)
-  end
+  put(record, kept)
   if publish ~= '' then
     -- Where it is not allowed, waiters poll.
     redis.pcall(publish, channel, how)
@@ -21,7 +15,7 @@ local function write(record, kept)
   return 1
 end
 
-local record = redis.call('GET', key)
+local record = get()
 if not record then
   -- The call's own late claim must not come alive.
   return write('1f ' .. token .. '#0@- - failed: ' .. message, briefly)

@@ -1,9 +1,8 @@
 -- Starts the lease again, whether it has lapsed or not, unless it was given up.
 --
--- KEYS     the record
 -- ARGV     token
 -- returns  1 held · 0 lost
-local record = redis.call('GET', KEYS[1])
+local record = get()
 if not record or string.sub(record, 1, 25) ~= '1p ' .. ARGV[1] then
   return 0
 end
@@ -14,5 +13,5 @@ end
 if held ~= '' and (mark == 'begun' or found == 'after-begun') then
   retention = held
 end
-redis.call('PEXPIRE', KEYS[1], retention)
+keep(record, retention)
 return 1

@@ -1,8 +1,12 @@
 //! The scripts: every guarded write, one file each.
 //!
-//! Each compares the token before it changes anything, and may run twice.
+//! Each compares the token before it changes anything, and may run twice. Most are the same for both layouts: a key
+//! without a step is a string (`string.lua`), one with a step is a field of its entity's Hash (`hash.lua`). What every
+//! first call does has files of its own: a string's claim is no script at all, and its completion does less.
 
 use std::sync::OnceLock;
+
+use crate::key::Key;
 
 /// A script, and the hash that the server knows it by.
 #[derive(Debug)]
@@ -25,13 +29,68 @@ impl Script {
     }
 }
 
-pub(super) static CLAIM: Script = Script::new(include_str!("claim.lua"));
-pub(super) static BEGIN: Script = Script::new(include_str!("begin.lua"));
-pub(super) static RENEW: Script = Script::new(include_str!("renew.lua"));
-pub(super) static COMPLETE: Script = Script::new(include_str!("complete.lua"));
-pub(super) static RELEASE: Script = Script::new(include_str!("release.lua"));
-pub(super) static INSPECT: Script = Script::new(include_str!("inspect.lua"));
-pub(super) static CHANGE: Script = Script::new(include_str!("change.lua"));
+/// The scripts of one layout.
+#[derive(Debug)]
+pub(super) struct Scripts {
+    pub(super) claim: Script,
+    pub(super) begin: Script,
+    pub(super) renew: Script,
+    pub(super) complete: Script,
+    pub(super) release: Script,
+    pub(super) inspect: Script,
+    pub(super) change: Script,
+}
+
+/// A script on top of its layout.
+macro_rules! on {
+    ($layout:literal, $script:literal) => {
+        Script::new(concat!(include_str!($layout), include_str!($script)))
+    };
+}
+
+static STRING: Scripts = Scripts {
+    claim: on!("string.lua", "claim.lua"),
+    begin: on!("string.lua", "begin.lua"),
+    renew: on!("string.lua", "renew.lua"),
+    complete: Script::new(include_str!("complete.lua")),
+    release: on!("string.lua", "release.lua"),
+    inspect: on!("string.lua", "inspect.lua"),
+    change: on!("string.lua", "change.lua"),
+};
+
+static HASH: Scripts = Scripts {
+    claim: on!("hash.lua", "claim.lua"),
+    begin: on!("hash.lua", "begin.lua"),
+    renew: on!("hash.lua", "renew.lua"),
+    complete: Script::new(include_str!("complete_field.lua")),
+    release: on!("hash.lua", "release.lua"),
+    inspect: on!("hash.lua", "inspect.lua"),
+    change: on!("hash.lua", "change.lua"),
+};
+
+/// The common claim of a field.
+pub(super) static TAKE: Script = Script::new(include_str!("take.lua"));
+
+/// The scripts of the layout that `key` has.
+pub(super) fn of(key: &Key) -> &'static Scripts {
+    if key.step().is_none() { &STRING } else { &HASH }
+}
 
 /// All of them, to be loaded when a connection is made.
-pub(super) static ALL: [&Script; 7] = [&CLAIM, &BEGIN, &RENEW, &COMPLETE, &RELEASE, &INSPECT, &CHANGE];
+pub(super) static ALL: [&Script; 15] = [
+    &STRING.claim,
+    &STRING.begin,
+    &STRING.renew,
+    &STRING.complete,
+    &STRING.release,
+    &STRING.inspect,
+    &STRING.change,
+    &TAKE,
+    &HASH.claim,
+    &HASH.begin,
+    &HASH.renew,
+    &HASH.complete,
+    &HASH.release,
+    &HASH.inspect,
+    &HASH.change,
+];

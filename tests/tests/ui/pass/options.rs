@@ -102,6 +102,11 @@ async fn hidden(id: u64) -> Result<(), Error> {
     Ok(())
 }
 
+#[idempotent(prefix = "order", keys = [id], step = "A-z0_9.a:b/c", ttl = 1h)]
+async fn step(id: u64) -> Result<(), Error> {
+    Ok(())
+}
+
 #[idempotent(prefix = "order", keys = [id], ttl = 1h, on_outage = run, on_lost = cancel, on_crash = rerun)]
 async fn unguarded_without_a_contradiction(id: u64) -> Result<(), Error> {
     Ok(())
@@ -194,6 +199,6 @@ fn main() {
     let _ = (Kitchen::handle_in_a_field, Kitchen::handle_borrowed, waits, waits_by_string, waits_by_constant);
     let _ = (waits_shortest, recorded_errors, judged, judge_by_path, judge_by_closure, recorded_by_another, rerun, hold, cancel);
     let _ = (strict, finish, once, often, in_hexadecimal, timed, timed_by_constant, timed_shortest, kept_for_ever);
-    let _ = (timed_for_longer_than_a_lease, fenced, hidden, unguarded_without_a_contradiction, as_careful_as_can_be);
+    let _ = (timed_for_longer_than_a_lease, fenced, hidden, step, unguarded_without_a_contradiction, as_careful_as_can_be);
     let _ = unguarded_and_held_with_a_way_to_find_out;
 }

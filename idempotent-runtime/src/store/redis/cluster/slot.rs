@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn what_a_user_puts_in_braces_chooses_no_slot() {
-        let key = |part: &str| encode(None, "order", &[&part], None).expect("a whole key");
+        let key = |part: &str| encode(None, "order", &[&part], None, None).expect("a whole key");
         let slots: HashSet<_> =
             (0..100).map(|n| Slot::of_key(key(&format!("{{shop}}{n}")).as_str().as_bytes()).0).collect();
         assert!(slots.len() > 90, "{} slots for 100 keys", slots.len());

@@ -21,6 +21,10 @@
 //! - Completed: the codec's tag (left out for JSON), `=` for a value or `!` for an error, and the codec's bytes; or
 //!   `rejected: ` and the summary; or `nothing: ` and why.
 //!
+//! In the field of a Hash there stands in front of it until when the record is kept, by the server's clock: as
+//! `until=1764586400000 1c …`, or `until=forever 1c …`. The scripts take that away and put it there, so nothing else knows
+//! of it.
+//!
 //! The scripts know this format too. What is not written like this is unreadable, never "absent".
 
 mod read;

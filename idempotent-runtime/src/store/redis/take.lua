@@ -1,0 +1,31 @@
+-- Claims a record in a field where there is none, or shows the one that stands: for a field what `SET … NX GET` is for a
+-- key. Every first call of a step comes here, so it does no more than it must, and stands by itself.
+--
+-- KEYS     the entity
+-- ARGV     the claim · how long to keep it in ms · the field
+-- returns  nothing where it is claimed · the record that stands
+local key, call, kept, field = KEYS[1], redis.call, ARGV[2], ARGV[3]
+local now = call('TIME')
+now = now[1] * 1000 + math.floor(now[2] / 1000)
+local claim = 'until=' .. now + kept .. ' ' .. ARGV[1]
+
+if call('HSETNX', key, field, claim) == 0 then
+  local value = call('HGET', key, field)
+  local time, at = string.match(value, '^until=(%d+) ()')
+  if not time then
+    return string.match(value, '^until=forever (.*)$') or '?'
+  elseif tonumber(time) > now then
+    return string.sub(value, at)
+  end
+  call('HSET', key, field, claim)
+  call('PEXPIRE', key, kept, 'GT')
+elseif call('HLEN', key) == 1 then
+  -- Made here: nobody else has a field in it.
+  call('PEXPIRE', key, kept)
+else
+  call('PEXPIRE', key, kept, 'GT')
+end
+if (redis.REDIS_VERSION_NUM or 0) >= 0x00070400 or (redis.VALKEY_VERSION_NUM or 0) >= 0x00090000 then
+  redis.pcall('HPEXPIRE', key, kept, 'FIELDS', '1', field)
+end
+return false

@@ -1,0 +1,8 @@
+use idempotent_runtime::{Error, idempotent};
+
+#[idempotent(prefix = "order", keys = [id], step = "init:{id}", ttl = 1h)]
+async fn handler(id: u64) -> Result<(), Error> {
+    Ok(())
+}
+
+fn main() {}
