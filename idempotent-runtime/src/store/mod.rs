@@ -12,6 +12,7 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod machine;
 mod memory;
 #[cfg(feature = "redis")]
 pub mod redis;
