@@ -40,6 +40,7 @@ impl Manager {
             Program::RedisServer => ("redis-server", "redis"),
             Program::RedisSentinel => ("redis-sentinel", "redis"),
             Program::RabbitMq | Program::Epmd => ("rabbitmq-server", "rabbitmq"),
+            Program::Postgres | Program::Initdb => ("postgresql", "postgresql@17"),
             _ => return None,
         };
         Some(if self == Self::Homebrew { homebrew } else { debian })
