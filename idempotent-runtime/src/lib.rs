@@ -36,7 +36,7 @@
 //! | look at a record, and decide | [`Idempotency::inspect`], [`admin`] |
 //! | write a store of your own | [`Store`], and the conformance suite (feature `conformance`) |
 //!
-//! It needs a tokio runtime with time enabled. Features: `redis`, `metrics`, `conformance`, `testing`; `uuid`, `time`,
+//! It needs a tokio runtime with time enabled. Features: `redis`, `postgres`, `sqlite`, `metrics`, `conformance`, `testing`; `uuid`, `time`,
 //! `chrono`, `jiff` and `rust_decimal` for key parts of these crates' types.
 
 pub mod admin;

@@ -17,7 +17,7 @@ use crate::program::tool;
 use crate::{Error, Program, port};
 
 /// A server starts in a second, and more slowly after a crash or on a machine that is busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How long a server may take to end by itself.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -72,7 +72,7 @@ impl PostgresBuilder {
         let program = Program::Postgres.find()?;
         let folder =
             TempDir::with_prefix("idempotent-postgres-").map_err(Error::while_doing("create a temporary folder"))?;
-        self.make_database(folder.path())?;
+        make_database(folder.path())?;
         let mut tries = 1..TRIES;
         loop {
             let port = port::free().map_err(Error::while_doing("find a free port"))?;
@@ -82,28 +82,6 @@ impl PostgresBuilder {
                 Err(error) => return Err(error),
             }
         }
-    }
-
-    fn make_database(&self, folder: &Path) -> Result<(), Error> {
-        let initdb = Program::Initdb.find()?;
-        let (program, arguments) = as_user(&initdb)?;
-        if geteuid().is_root() {
-            let (user, group) = (id("-u")?, id("-g")?);
-            chown(folder, Some(user), Some(group)).map_err(Error::while_doing("give a folder away"))?;
-        }
-        let made = Command::new(program)
-            .args(arguments)
-            .args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"])
-            .arg(folder.join("data"))
-            .current_dir(folder)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|source| Error::Spawn { program: initdb, source })?;
-        if made.status.success() {
-            return Ok(());
-        }
-        let log = String::from_utf8_lossy(&made.stderr).into_owned();
-        Err(Error::NotReady { server: "initdb", reason: format!("it ended with {}", made.status), log })
     }
 
     fn launch(&self, program: &Path, folder: &Path, port: u16) -> Result<Process, Error> {
@@ -225,6 +203,28 @@ fn as_user(program: &Path) -> Result<(PathBuf, Vec<OsString>), Error> {
     let options = ["--reuid", USER, "--regid", USER, "--clear-groups", "--pdeathsig", "KILL"];
     let arguments = options.into_iter().map(OsString::from).chain([program.into()]).collect();
     Ok((tool("setpriv")?, arguments))
+}
+
+fn make_database(folder: &Path) -> Result<(), Error> {
+    let initdb = Program::Initdb.find()?;
+    let (program, arguments) = as_user(&initdb)?;
+    if geteuid().is_root() {
+        let (user, group) = (id("-u")?, id("-g")?);
+        chown(folder, Some(user), Some(group)).map_err(Error::while_doing("give a folder away"))?;
+    }
+    let made = Command::new(program)
+        .args(arguments)
+        .args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"])
+        .arg(folder.join("data"))
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| Error::Spawn { program: initdb, source })?;
+    if made.status.success() {
+        return Ok(());
+    }
+    let log = String::from_utf8_lossy(&made.stderr).into_owned();
+    Err(Error::NotReady { server: "initdb", reason: format!("it ended with {}", made.status), log })
 }
 
 fn id(which: &str) -> Result<u32, Error> {

@@ -124,6 +124,8 @@ impl Idempotency {
     /// |---|---|
     /// | `memory:` | [`MemoryStore`] |
     /// | `redis://[user:password@]host[:port][/database]` | `RedisStore` (feature `redis`) |
+    /// | `postgres://[user[:password]@]host[:port]/database` | `PostgresStore` (feature `postgres`) |
+    /// | `sqlite:path/to/file.db` | `SqliteStore` (feature `sqlite`): a file for the processes of one machine |
     ///
     /// ```
     /// use idempotent_runtime::{Error, Idempotency};

@@ -16,6 +16,8 @@ mod machine;
 mod memory;
 #[cfg(feature = "redis")]
 pub mod redis;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod sql;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -34,6 +36,12 @@ use crate::token::Token;
 pub use memory::MemoryStore;
 #[cfg(feature = "redis")]
 pub use redis::{RedisStore, RedisStoreBuilder};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use sql::{Expired, Migrate};
+#[cfg(feature = "postgres")]
+pub use sql::{PostgresStore, PostgresStoreBuilder};
+#[cfg(feature = "sqlite")]
+pub use sql::{SqliteStore, SqliteStoreBuilder};
 
 /// The answer of a store's operation, to be awaited.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;

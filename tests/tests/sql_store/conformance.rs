@@ -1,0 +1,37 @@
+//! The conformance suite on both databases.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+use std::time::Duration;
+
+use idempotent_runtime::conformance::{CASES, Harness, run};
+
+use crate::support::{File, On, postgres};
+
+/// Cases that wait at the same time: a database really waits, so one after the other they would take minutes.
+const LANES: usize = 12;
+
+fn every_case_holds<H: Harness, F: Future<Output = H>>(harness: impl Fn() -> F + Sync) {
+    let harness = &harness;
+    let lane = |lane: usize| {
+        let cases = CASES.iter().skip(lane).step_by(LANES);
+        cases.filter(|case| catch_unwind(AssertUnwindSafe(|| run(case.name, harness))).is_err()).collect::<Vec<_>>()
+    };
+    let failed: Vec<_> = thread::scope(|scope| {
+        let lanes: Vec<_> = (0..LANES).map(|at| scope.spawn(move || lane(at))).collect();
+        lanes.into_iter().flat_map(|lane| lane.join().expect("panics are caught")).collect()
+    });
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+#[test]
+fn on_postgres() {
+    let Some(server) = postgres() else { return };
+    every_case_holds(|| On::postgres(&server, Duration::from_millis(200)));
+}
+
+#[test]
+fn on_a_sqlite_file() {
+    let file = File::new();
+    every_case_holds(|| On::sqlite(&file, Duration::from_millis(250)));
+}

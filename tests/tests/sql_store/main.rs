@@ -1,0 +1,9 @@
+//! The SQL stores on a real PostgreSQL and on SQLite files: the contract, and what only they have.
+
+mod conformance;
+#[path = "../../../idempotent-runtime/tests/reference/reference.rs"]
+mod reference;
+#[path = "../../../idempotent-runtime/tests/reference/sequence.rs"]
+mod sequence;
+mod sequences;
+mod support;
