@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use idempotent_runtime::conformance::{CASES, Harness, run};
 
-use crate::support::{File, On, postgres};
+use crate::support::{On, postgres};
 
 /// Cases that wait at the same time: a database really waits, so one after the other they would take minutes.
 const LANES: usize = 12;
@@ -27,11 +27,10 @@ fn every_case_holds<H: Harness, F: Future<Output = H>>(harness: impl Fn() -> F +
 #[test]
 fn on_postgres() {
     let Some(server) = postgres() else { return };
-    every_case_holds(|| On::postgres(&server, Duration::from_millis(200)));
+    every_case_holds(|| On::postgres(&server, Duration::from_millis(250)));
 }
 
 #[test]
-fn on_a_sqlite_file() {
-    let file = File::new();
-    every_case_holds(|| On::sqlite(&file, Duration::from_millis(250)));
+fn on_sqlite_files() {
+    every_case_holds(|| On::sqlite(Duration::from_millis(250)));
 }

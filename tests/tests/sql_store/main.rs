@@ -1,9 +1,14 @@
 //! The SQL stores on a real PostgreSQL and on SQLite files: the contract, and what only they have.
 
 mod conformance;
+mod outages;
+mod processes;
 #[path = "../../../idempotent-runtime/tests/reference/reference.rs"]
 mod reference;
 #[path = "../../../idempotent-runtime/tests/reference/sequence.rs"]
 mod sequence;
 mod sequences;
 mod support;
+mod table;
+#[path = "../redis/worker.rs"]
+mod worker;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use idempotent_runtime::conformance::Harness;
 
 use crate::sequence::{Chance, Clock, all_agree};
-use crate::support::{File, On, postgres};
+use crate::support::{On, postgres};
 
 /// Long against what a statement takes; its quarters are what the sequences count in.
 const TICK: Duration = Duration::from_millis(400);
@@ -30,6 +30,5 @@ async fn postgres_agrees_with_the_reference() {
 
 #[tokio::test]
 async fn sqlite_agrees_with_the_reference() {
-    let file = File::new();
-    agree(&On::sqlite(&file, TICK).await).await;
+    agree(&On::sqlite(TICK).await).await;
 }

@@ -33,6 +33,7 @@ pub(crate) struct On<S> {
     store: Arc<S>,
     url: String,
     tick: Duration,
+    _file: Option<File>,
 }
 
 /// What these tests do to a database behind the store's back.
@@ -51,14 +52,16 @@ pub(crate) async fn execute(url: &str, sql: &'static str, key: &Key) -> u64 {
 impl On<PostgresStore> {
     pub(crate) async fn postgres(server: &Postgres, tick: Duration) -> Self {
         let store = PostgresStore::builder().timeout(Duration::from_secs(10)).connect(&server.url()).await;
-        Self { store: Arc::new(store.expect("the server was started for this")), url: server.url(), tick }
+        Self { store: Arc::new(store.expect("the server was started for this")), url: server.url(), tick, _file: None }
     }
 }
 
 impl On<SqliteStore> {
-    pub(crate) async fn sqlite(file: &File, tick: Duration) -> Self {
+    /// In a file of its own: nobody else waits for its one writer.
+    pub(crate) async fn sqlite(tick: Duration) -> Self {
+        let file = File::new();
         let store = SqliteStore::builder().timeout(Duration::from_secs(10)).connect(&file.url()).await;
-        Self { store: Arc::new(store.expect("the file can be made")), url: file.url(), tick }
+        Self { store: Arc::new(store.expect("the file can be made")), url: file.url(), tick, _file: Some(file) }
     }
 }
 
