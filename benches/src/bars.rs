@@ -1,5 +1,6 @@
 //! What each figure has to reach.
 
+use crate::compile::Compile;
 use crate::figures::Figures;
 
 /// One bar, and what was measured against it.
@@ -36,6 +37,11 @@ pub(crate) fn bars(figures: &Figures) -> Vec<Bar> {
             bar(format!("{name}, {in_flight} in flight: guarded over by hand"), *ratio, Bound::AtLeast(least));
         }
     }
+    for (name, ratio, least) in [("first calls", figures.http_first_call, 0.7), ("replays", figures.http_replay, 0.8)] {
+        if let Some(ratio) = ratio {
+            bar(format!("HTTP, {name}: behind the layer over bare"), ratio, Bound::AtLeast(least));
+        }
+    }
     if let (Some(record), Some(plain)) = (figures.record_bytes, figures.plain_set_bytes) {
         bar("bytes of a record over those of the bare result".into(), record / plain, Bound::AtMost(1.6));
     }
@@ -44,6 +50,12 @@ pub(crate) fn bars(figures: &Figures) -> Vec<Bar> {
     }
     if let Some(bytes) = figures.future_bytes {
         bar("bytes that the attribute adds to a future".into(), bytes, Bound::AtMost(512.0));
+    }
+    for Compile { shape, builds } in &figures.compile {
+        for (build, times) in builds {
+            let name = format!("{build}, {} a type: attribute over tracing's", shape.handlers_of_a_type);
+            bar(name, times.ratio, Bound::AtMost(2.0));
+        }
     }
     bars
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::compile::Compile;
 use crate::spread::Spread;
 
 /// All figures; `None` for what was not measured here.
@@ -19,12 +20,18 @@ pub(crate) struct Figures {
     pub(crate) memory_call_allocations: Option<f64>,
     /// Instructions of one first call on the memory store; `None` where no tool counts them.
     pub(crate) memory_call_instructions: Option<u64>,
+    /// First requests a second behind the layer over those of the bare handler.
+    pub(crate) http_first_call: Option<f64>,
+    /// The same for replays.
+    pub(crate) http_replay: Option<f64>,
     /// Bytes that Redis uses for one completed record.
     pub(crate) record_bytes: Option<f64>,
     /// Bytes that Redis uses for the bare result under the same key.
     pub(crate) plain_set_bytes: Option<f64>,
     /// Bytes that the attribute adds to a future.
     pub(crate) future_bytes: Option<f64>,
+    /// What the attribute adds to the time of a build; one for each shape of the crates.
+    pub(crate) compile: Vec<Compile>,
     /// The least and the largest of what the medians above are of.
     pub(crate) spreads: Spreads,
     /// Calls a second, from which the ratios are taken.
@@ -41,12 +48,15 @@ pub(crate) struct Spreads {
     pub(crate) first_call: ByInFlight<[f64; 2]>,
     pub(crate) duplicate: ByInFlight<[f64; 2]>,
     pub(crate) memory_call_ns: Option<[f64; 2]>,
+    pub(crate) http_first_call: Option<[f64; 2]>,
+    pub(crate) http_replay: Option<[f64; 2]>,
 }
 
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct CallsPerSecond {
     pub(crate) first_call: ByInFlight<Rates>,
     pub(crate) duplicate: ByInFlight<Rates>,
+    pub(crate) http: Rates,
 }
 
 /// Calls a second, by who made them.

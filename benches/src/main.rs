@@ -2,8 +2,10 @@
 
 mod bars;
 mod cli;
+mod compile;
 mod figures;
 mod future_size;
+mod http;
 mod memory;
 mod redis;
 mod spread;

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use crate::bars::{Bound, bars};
+use crate::compile::Compile;
 use crate::figures::{ByInFlight, Figures, Rates};
+use crate::spread::Spread;
 
 /// The tables of what was measured.
 pub(crate) fn text(figures: &Figures) -> String {
@@ -20,6 +22,13 @@ fn write(text: &mut String, figures: &Figures) -> std::fmt::Result {
         speeds(text, "first call", &figures.calls_per_second.first_call, figures.first_call.as_ref())?;
         speeds(text, "duplicate", &figures.calls_per_second.duplicate, figures.duplicate.as_ref())?;
     }
+    if !figures.calls_per_second.http.is_empty() {
+        writeln!(text, "HTTP with bodies of 1 KiB on the memory store; requests a second, median (least to most)")?;
+        for (name, rate) in &figures.calls_per_second.http {
+            writeln!(text, "  {name:<20} {:>8.0} ({:.0} to {:.0})", rate.median, rate.least, rate.most)?;
+        }
+        writeln!(text)?;
+    }
     if let Some(nanoseconds) = figures.memory_call_ns {
         let instructions = match figures.memory_call_instructions {
             Some(instructions) => format!("{instructions} instructions"),
@@ -27,14 +36,17 @@ fn write(text: &mut String, figures: &Figures) -> std::fmt::Result {
         };
         writeln!(text, "first call on the memory store: {nanoseconds:.0} ns, {instructions}\n")?;
     }
-    writeln!(text, "{:<55} {:>9}   {:<14} ", "bar", "measured", "bound")?;
+    for compile in &figures.compile {
+        builds(text, compile)?;
+    }
+    writeln!(text, "{:<59} {:>9}   {:<14} ", "bar", "measured", "bound")?;
     for bar in bars(figures) {
         let bound = match bar.bound {
             Bound::AtLeast(least) => format!("at least {least}"),
             Bound::AtMost(most) => format!("at most {most}"),
         };
         let met = if bar.is_met() { "met" } else { "NOT MET" };
-        writeln!(text, "{:<55} {:>9.2}   {bound:<14} {met}", bar.name, bar.measured)?;
+        writeln!(text, "{:<59} {:>9.2}   {bound:<14} {met}", bar.name, bar.measured)?;
     }
     Ok(())
 }
@@ -50,6 +62,23 @@ fn speeds(
         writeln!(text, "{what}, {in_flight} in flight: ratio {ratio:.2}")?;
         for (name, rate) in rates {
             writeln!(text, "  {name:<20} {:>8.0} ({:.0} to {:.0})", rate.median, rate.least, rate.most)?;
+        }
+    }
+    writeln!(text)
+}
+
+fn builds(text: &mut String, Compile { shape, builds }: &Compile) -> std::fmt::Result {
+    writeln!(text, "building {shape}; seconds, median (least to most)")?;
+    for (build, times) in builds {
+        writeln!(text, "{build}")?;
+        let plain = &times.plain;
+        writeln!(text, "  {:<23} {:>6.2} ({:.2} to {:.2})", "plain", plain.median, plain.least, plain.most)?;
+        for (name, seconds, adds) in [
+            ("#[idempotent]", &times.annotated, times.annotated_adds),
+            ("#[tracing::instrument]", &times.instrumented, times.instrumented_adds),
+        ] {
+            let Spread { median, least, most } = seconds;
+            writeln!(text, "  {name:<23} {median:>6.2} ({least:.2} to {most:.2}), adds {adds:.2}")?;
         }
     }
     writeln!(text)

@@ -1,4 +1,4 @@
-//! The handler as a constant: all options that are known when it is compiled, where they are not the default.
+//! The description of the handler: all options that are known when it is compiled, where they are not the default.
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::quote_spanned;
@@ -10,8 +10,7 @@ use crate::plan::Plan;
 use crate::text::text;
 use crate::time::{Time, Ttl};
 
-/// `const { &Handler::new(…).ttl(…) }`; the runtime's names are found in `private`. An inline `const` can name `Self`; a
-/// `static` cannot.
+/// `&Handler::new(…).ttl(…)`; the runtime's names are found in `private`.
 pub(crate) fn description(plan: &Plan, private: &TokenStream) -> TokenStream {
     let mixed = Span::mixed_site();
     let prefix = &plan.prefix;
@@ -38,7 +37,7 @@ pub(crate) fn description(plan: &Plan, private: &TokenStream) -> TokenStream {
     ];
     let settings = settings.iter().flatten();
     quote_spanned! {mixed=>
-        const { &#private::Handler::new(#prefix, &[#(#names),*]) #(#settings)* }
+        &#private::Handler::new(#prefix, &[#(#names),*]) #(#settings)*
     }
 }
 
@@ -48,7 +47,7 @@ fn chosen<W: Words>(option: &str, choice: W, private: &TokenStream) -> Option<To
     Some(quote_spanned!(Span::mixed_site()=> .#option(#private::#ty::#variant)))
 }
 
-/// `.ttl(Duration::from_hours(24))`, in the constant.
+/// `.ttl(Duration::from_hours(24))`, if it is known now.
 fn fixed(option: &str, time: Option<&Time>) -> Option<TokenStream> {
     let duration = duration(time?)?;
     let option = Ident::new(option, Span::mixed_site());

@@ -5,7 +5,7 @@
 //! tokens too: rustc draws its caret from a node's first token to its last, so these get the first and the last span of
 //! what is meant.
 
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::Expr;
 
@@ -25,8 +25,7 @@ use crate::time::Time;
 // Output (`private` stands for `::idempotent_runtime::__private`):
 //     async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
 //         let call = private::call(
-//             const { &private::Handler::new("order:consume", &["message.order_id"]).ttl(Duration::from_hours(24)) },
-//             &private::Ambient,
+//             &private::Handler::new("order:consume", &["message.order_id"]).ttl(Duration::from_hours(24)),
 //             &[&(message.order_id)],
 //             private::value(),
 //             private::Errors::<Result<Receipt, OrderError>>::by_from().with_text(),
@@ -51,7 +50,10 @@ fn guarded(plan: &Plan) -> TokenStream {
     let Function { guarded, braces, reply, .. } = &plan.function;
 
     let description = description(plan, &private);
-    let via = plan.via.as_ref().map_or_else(|| quote_spanned!(mixed=> &#private::Ambient), borrowed);
+    let (first, last) = ends(signature::sides(reply).0);
+    let (first, last) = (mixed.located_at(first), mixed.located_at(last));
+    let call = path_at(plan, &Ident::new(if plan.via.is_some() { "call_via" } else { "call" }, last), first);
+    let via = plan.via.as_ref().map(borrowed).map(|via| quote_spanned!(mixed=> #via,));
     let keys = plan.keys.iter().map(borrowed);
     let (value, errors) = (value(plan), errors(plan));
     let builders = [
@@ -77,10 +79,14 @@ fn guarded(plan: &Plan) -> TokenStream {
         },
     );
 
+    // Located at `T`: that `T` borrows what no duplicate could is found by the borrow checker, which reports it here.
+    let arguments = quote_spanned!(mixed=> #description, #via &[#(#keys),*], #value, #errors);
+    let arguments = in_group(Delimiter::Parenthesis, arguments, last);
+
     let import = import(plan);
     quote_spanned! {mixed=>
         #import
-        let call = #private::call(#description, #via, &[#(#keys),*], #value, #errors) #(#builders)*;
+        let call = #call #arguments #(#builders)*;
         call.run(async move #block).await
     }
 }
@@ -181,7 +187,7 @@ fn per_call(time: Option<&Time>) -> Option<TokenStream> {
 fn borrowed(expr: &Expr) -> TokenStream {
     let (first, last) = ends(expr);
     let reference = TokenTree::Punct(proc_macro2::Punct::new('&', proc_macro2::Spacing::Alone));
-    let group = TokenTree::Group(Group::new(proc_macro2::Delimiter::Parenthesis, expr.to_token_stream()));
+    let group = TokenTree::Group(Group::new(Delimiter::Parenthesis, expr.to_token_stream()));
     [(reference, first), (group, last)]
         .into_iter()
         .map(|(mut token, span)| {
@@ -204,8 +210,7 @@ fn wrapped(around: &Around, guarded: TokenStream) -> TokenStream {
         Around::Block { keywords } if keywords.clone().into_iter().count() == 1 => quote!(#keywords move { #guarded }),
         Around::Block { keywords } => quote!(#keywords { #guarded }),
         Around::Call { function, parentheses, inner } => {
-            let mut group = Group::new(parentheses.delimiter(), wrapped(inner, guarded));
-            group.set_span(parentheses.span());
+            let group = in_group(parentheses.delimiter(), wrapped(inner, guarded), parentheses.span());
             quote!(#function #group)
         }
         Around::Method { inner, call } => {
@@ -217,7 +222,11 @@ fn wrapped(around: &Around, guarded: TokenStream) -> TokenStream {
 
 /// `tokens` in the braces of `group`.
 fn braced(group: &Group, tokens: TokenStream) -> TokenTree {
-    let mut braced = Group::new(proc_macro2::Delimiter::Brace, tokens);
-    braced.set_span(group.span());
-    TokenTree::Group(braced)
+    in_group(Delimiter::Brace, tokens, group.span())
+}
+
+fn in_group(delimiter: Delimiter, tokens: TokenStream, place: Span) -> TokenTree {
+    let mut group = Group::new(delimiter, tokens);
+    group.set_span(place);
+    TokenTree::Group(group)
 }

@@ -1,11 +1,12 @@
 //! The rules for the function: what the attribute can stand on, and what that must return.
 
-use proc_macro2::{Group, TokenStream};
+use proc_macro2::{Group, Ident, Span, TokenStream};
 use syn::{Signature, Type};
 
 use crate::choice::OnDuplicate;
 use crate::errors::Errors;
 use crate::handler::{Handler, Item};
+use crate::options;
 use crate::signature::{self, Around};
 
 /// The function, taken apart for the wrapping.
@@ -44,7 +45,13 @@ pub(crate) fn handler(item: Item) -> syn::Result<Handler> {
 
 pub(crate) fn function(handler: Handler, on_duplicate: OnDuplicate, errors: &mut Errors) -> Option<Function> {
     let Handler { head, signature, body } = handler;
-    let reply = reply(&signature, on_duplicate, errors)?;
+    let Some(reply) = signature::reply(&signature) else {
+        gives_no_future(&signature, &body, errors);
+        return None;
+    };
+    if !can_be_a_reply(&reply, on_duplicate, errors) {
+        return None;
+    }
     let (inner_attributes, rest) = signature::inner_attributes(body.stream());
     let (around, guarded, braces) = if signature.asyncness.is_some() {
         (Around::Nothing, rest, body.clone())
@@ -61,31 +68,37 @@ pub(crate) fn function(handler: Handler, on_duplicate: OnDuplicate, errors: &mut
     Some(Function { head, body, inner_attributes, around, guarded, braces, reply })
 }
 
-/// The return type, with the checks that need no compiler.
-fn reply(signature: &Signature, on_duplicate: OnDuplicate, errors: &mut Errors) -> Option<Type> {
-    let Some(reply) = signature::reply(signature) else {
-        if signature.asyncness.is_some() {
-            errors.push(
-                &signature.ident,
-                "an idempotent function must return a `Result`: an error is how a duplicate learns that it is one; write `-> Result<(), YourError>`",
-            );
-        } else {
-            errors.push(
-                signature.fn_token,
-                "`#[idempotent]` needs an `async fn`, or a function that returns `impl Future<Output = Result<T, E>>`",
-            );
-        }
-        return None;
-    };
-    if let Some(hidden) = signature::find(&reply, &|ty| matches!(ty, Type::ImplTrait(_))) {
-        errors.push(hidden, "an `impl Trait` has no type that a duplicate's value could be read as; name the type");
-        return None;
+/// Says why a function is not asynchronous, or returns nothing.
+fn gives_no_future(signature: &Signature, body: &Group, errors: &mut Errors) {
+    if signature.asyncness.is_some() {
+        errors.push(
+            &signature.ident,
+            "an idempotent function must return a `Result`: an error is how a duplicate learns that it is one; write `-> Result<(), YourError>`",
+        );
+    } else if options::mentions(body.stream(), &[Ident::new("block_on", Span::call_site())]) {
+        errors.push(
+            signature.fn_token,
+            "`#[idempotent]` needs an `async fn`; where an attribute above makes one synchronous, as `#[tokio::main]` does, put `#[idempotent]` above that",
+        );
+    } else {
+        errors.push(
+            signature.fn_token,
+            "`#[idempotent]` needs an `async fn`, or a function that returns `impl Future<Output = Result<T, E>>`",
+        );
     }
-    let recorded = signature::spelled_sides(&reply).filter(|_| on_duplicate == OnDuplicate::Replay);
+}
+
+/// The checks of the return type that need no compiler.
+fn can_be_a_reply(reply: &Type, on_duplicate: OnDuplicate, errors: &mut Errors) -> bool {
+    if let Some(hidden) = signature::find(reply, &|ty| matches!(ty, Type::ImplTrait(_))) {
+        errors.push(hidden, "an `impl Trait` has no type that a duplicate's value could be read as; name the type");
+        return false;
+    }
+    let recorded = signature::spelled_sides(reply).filter(|_| on_duplicate == OnDuplicate::Replay);
     let reference = recorded.and_then(|(value, _)| signature::find(value, &|ty| matches!(ty, Type::Reference(_))));
     if let Some(reference) = reference {
         errors.push(reference, "a reference cannot be recorded; return an owned value");
-        return None;
+        return false;
     }
-    Some(reply)
+    true
 }

@@ -10,7 +10,7 @@ use crate::suggest;
 use crate::text::text;
 
 /// Every option with an example of its use, for messages. A new option starts here.
-const OPTIONS: &[(&str, &str)] = &[
+pub(crate) const OPTIONS: &[(&str, &str)] = &[
     ("prefix", "prefix = \"order:consume\""),
     ("keys", "keys = [message.order_id]"),
     ("ttl", "ttl = 24h"),

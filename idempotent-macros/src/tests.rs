@@ -3,7 +3,7 @@
 //! Each file in `snapshots/` is a function and what becomes of it. `UPDATE_SNAPSHOTS=1 cargo test -p idempotent-macros`
 //! writes the second half anew; read it as a user of `cargo expand` would.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use proc_macro2::TokenStream;
@@ -120,19 +120,88 @@ fn the_body_is_not_parsed() {
 }
 
 #[test]
-fn the_readme_shows_what_its_handler_becomes() {
+fn the_readme_shows_what_the_handler_of_quickstart_becomes() {
     const MARK: &str = "<!-- expansion -->\n\n```rust\n";
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
-    let readme = fs::read_to_string(&path).expect("the README is there");
-    let block = |after: &str| {
-        let (_, rest) = readme.split_once(after).unwrap_or_else(|| panic!("the README has {after:?}"));
-        rest.split_once("```").expect("the block ends").0.to_owned()
-    };
-    let shown = block(MARK);
-    let current = pretty(expand(&block("```rust\n")));
+    let readme = document("../README.md");
+    let quickstart = document("../examples/examples/quickstart.rs");
+    let handler = between(&quickstart, "#[idempotent(", "\n}\n");
+    let shown = between(&readme, MARK, "```");
+    // Its documentation stands above the attribute, where the macro does not see it; `cargo expand` shows both.
+    let (above, _) = quickstart.split_once("#[idempotent(").expect("found just now");
+    let documentation = above.lines().last().expect("it is documented");
+    let current = format!("{documentation}\n{}", pretty(expand(&format!("#[idempotent({handler}\n}}"))));
     if shown != current && env::var_os("UPDATE_SNAPSHOTS").is_some() {
         let updated = readme.replace(&format!("{MARK}{shown}"), &format!("{MARK}{current}"));
-        return fs::write(&path, updated).expect("the README can be written");
+        return fs::write(path("../README.md"), updated).expect("the README can be written");
     }
     assert_eq!(shown, current, "UPDATE_SNAPSHOTS=1 writes it anew");
+}
+
+#[test]
+fn little_stands_before_the_body() {
+    // Options that take more than a word add their lines.
+    const WITH_SUCH_OPTIONS: [&str; 4] = ["every_option", "judged_errors", "per_call_durations", "questions"];
+    for entry in fs::read_dir(path("src/snapshots")).expect("the snapshots are there") {
+        let path = entry.expect("an entry").path();
+        let snapshot = fs::read_to_string(&path).expect("text");
+        let lines = snapshot.lines().skip_while(|line| !line.contains("let call = "));
+        // Up to the end of `if false { … }`, the first line that ends a block.
+        let before_the_body = lines.take_while(|line| line.trim() != "}").count() + 1;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let short = before_the_body < 20 || WITH_SUCH_OPTIONS.contains(&&*name);
+        assert!(short, "{name}: {before_the_body} lines stand before the body");
+    }
+}
+
+#[test]
+fn every_option_is_documented_once_and_in_one_order() {
+    let names: Vec<&str> = super::options::OPTIONS.iter().map(|&(name, _)| name).collect();
+    let readme = document("../README.md");
+    let rows = between(&readme, "| option | form | default |\n|---|---|---|\n", "\n\n");
+    let rows: Vec<&str> = rows.lines().filter_map(|row| row.strip_prefix("| `")?.split('`').next()).collect();
+    assert_eq!(rows, names, "the table of the README");
+
+    let guide = document("src/idempotent.md");
+    let sections: Vec<&str> = guide.split("\n## `").skip(1).collect();
+    let headings: Vec<&str> = sections.iter().map(|section| section.split([' ', '`']).next().unwrap_or("")).collect();
+    assert_eq!(headings, names, "the guide");
+    for (name, section) in names.iter().zip(sections) {
+        let example = section.contains("\n```\n") && section.contains("#[idempotent(") && section.contains("main()");
+        assert!(example, "the section on `{name}` has no example that runs");
+    }
+}
+
+#[test]
+fn the_crate_depends_on_three_crates() {
+    let manifest = document("Cargo.toml");
+    let dependencies = between(&manifest, "\n[dependencies]\n", "\n[");
+    let names: Vec<&str> = dependencies.lines().filter_map(|line| line.split(['.', ' ']).next()).collect();
+    let names: Vec<&str> = names.into_iter().filter(|name| !name.is_empty() && !name.starts_with('#')).collect();
+    assert_eq!(names, ["proc-macro2", "quote", "syn"]);
+}
+
+#[test]
+fn the_map_names_every_file() {
+    let map = document("../ARCHITECTURE.md");
+    for entry in fs::read_dir(path("src")).expect("the sources are there") {
+        let path = entry.expect("an entry").path();
+        let is_source = path.extension().is_some_and(|extension| extension == "rs");
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let named = map.contains(&format!("`{name}`"));
+        assert!(named || !is_source || ["lib", "tests"].contains(&name.as_str()), "ARCHITECTURE.md has no `{name}`");
+    }
+}
+
+fn path(relative: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(relative)
+}
+
+fn document(relative: &str) -> String {
+    fs::read_to_string(path(relative)).unwrap_or_else(|error| panic!("{relative}: {error}"))
+}
+
+/// What stands between the first `before` and the next `after`.
+fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+    let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("there is no {before:?}"));
+    rest.split_once(after).unwrap_or_else(|| panic!("there is no {after:?} after {before:?}")).0
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserializer, Serialize, Serializer};
 
+use crate::read::{self, Reader};
 use crate::record::CodecTag;
 
 /// Turns results into bytes and back.
@@ -84,7 +85,7 @@ impl fmt::Debug for ResultRef<'_> {
 pub struct ResultSlot<'a>(&'a mut Fill<'a>);
 
 /// Reads a value of the type that only the caller knows.
-pub(crate) type Fill<'a> = dyn FnMut(&mut dyn erased_serde::Deserializer<'_>) -> Result<(), erased_serde::Error> + 'a;
+pub(crate) type Fill<'a> = dyn FnMut(Reader<'_, '_>) -> Result<(), erased_serde::Error> + 'a;
 
 impl<'a> ResultSlot<'a> {
     pub(crate) fn new(fill: &'a mut Fill<'a>) -> Self {
@@ -97,8 +98,7 @@ impl<'a> ResultSlot<'a> {
     ///
     /// The deserializer's own, with the type's complaint in it.
     pub fn fill<'de, D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        let mut erased = <dyn erased_serde::Deserializer<'_>>::erase(deserializer);
-        (self.0)(&mut erased).map_err(serde::de::Error::custom)
+        read::from_format(deserializer, self.0)
     }
 }
 

@@ -33,15 +33,22 @@
 //! | tell the broker | [`with_outcome`], [`Disposition`] |
 //! | know the claim inside a handler | [`current`], [`Claim::derive`] |
 //! | guard a call without the attribute | [`Idempotency::call`] |
+//! | guard HTTP requests by their `Idempotency-Key` | `http` (features `http`, `axum`, `reqwest`) |
 //! | look at a record, and decide | [`Idempotency::inspect`], [`admin`] |
 //! | write a store of your own | [`Store`], and the conformance suite (feature `conformance`) |
 //!
-//! It needs a tokio runtime with time enabled. Features: `redis`, `postgres`, `sqlite`, `metrics`, `conformance`, `testing`; `uuid`, `time`,
+//! It needs a tokio runtime with time enabled. Features: `redis`, `tls`, `postgres`, `sqlite`, `http`, `axum`, `reqwest`,
+//! `metrics`, `conformance`, `testing`; `uuid`, `time`,
 //! `chrono`, `jiff` and `rust_decimal` for key parts of these crates' types.
 
 pub mod admin;
+#[cfg(all(feature = "http", any(test, fuzzing)))]
+#[doc(hidden)]
+pub mod fuzzed;
 #[cfg(any(doc, doctest))]
 pub mod guide;
+#[cfg(feature = "http")]
+pub mod http;
 pub mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -60,6 +67,7 @@ mod lease;
 mod observe;
 mod outcome;
 mod policy;
+mod read;
 mod record;
 mod reply;
 mod run;

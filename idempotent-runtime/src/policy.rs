@@ -86,7 +86,7 @@ pub enum OnError {
     Reject(String),
 }
 
-/// Everything that the attribute says about a handler: one constant per annotated function.
+/// Everything that the attribute says about a handler, as far as it is known when the handler is compiled.
 #[derive(Clone, Debug)]
 pub struct Handler {
     pub(crate) prefix: &'static str,

@@ -1,5 +1,6 @@
 //! What expanded code calls. Not for people: it changes with the attribute, which is pinned to this very version.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind};
@@ -17,34 +18,45 @@ pub use crate::reply::{
     CarriesError, Errors, Reply, Skippable, Stored, StoredError, ValueOps, judge, map_err, never, recorded, skipped,
     unrecorded, value,
 };
-use crate::run;
+use crate::run::{Run, Wired};
 
 /// An annotated call whose key is built, before its body is known.
 pub struct Call<R> {
-    prepared: Result<Prepared, Error>,
-    policy: Policy,
+    prepared: Prepared,
     value: ValueOps<R>,
     errors: Errors<R>,
 }
 
+/// A call without the types of its handler: all that can be done with it is compiled once.
 struct Prepared {
+    target: Result<Target, Error>,
+    policy: Policy,
+}
+
+/// What a call is guarded by, and under which key.
+struct Target {
     via: Idempotency,
     key: Key,
     fingerprint: Option<Fingerprint>,
 }
 
-/// Builds the key of a call, before its arguments are moved into the body.
-pub fn call<R>(
-    handler: &'static Handler,
+/// Builds the key of a call under the ambient handle, before its arguments are moved into the body.
+pub fn call<R>(handler: &Handler, keys: &[&dyn KeyPart], value: ValueOps<R>, errors: Errors<R>) -> Call<R> {
+    Call { prepared: Prepared::new(handler, &Ambient, keys), value, errors }
+}
+
+/// As [`call`], under the handle that `via` gives.
+pub fn call_via<R>(
+    handler: &Handler,
     via: &dyn Via,
     keys: &[&dyn KeyPart],
     value: ValueOps<R>,
     errors: Errors<R>,
 ) -> Call<R> {
-    Call { prepared: prepare(handler, via, keys), policy: handler.policy, value, errors }
+    Call { prepared: Prepared::new(handler, via, keys), value, errors }
 }
 
-fn prepare(handler: &'static Handler, via: &dyn Via, keys: &[&dyn KeyPart]) -> Result<Prepared, Error> {
+fn target(handler: &Handler, via: &dyn Via, keys: &[&dyn KeyPart]) -> Result<Target, Error> {
     let via = via.idempotency()?;
     let secret = via.core().secret(handler.policy.hidden)?;
     let namespace = via.core().namespace.as_deref();
@@ -52,61 +64,70 @@ fn prepare(handler: &'static Handler, via: &dyn Via, keys: &[&dyn KeyPart]) -> R
         let part = handler.keys.get(position).copied().unwrap_or("?");
         Error::new(ErrorKind::MissingKeyPart).detail(format!("`{part}` in the key of `{}`", handler.prefix))
     })?;
-    Ok(Prepared { via, key, fingerprint: None })
+    Ok(Target { via, key, fingerprint: None })
 }
 
 impl<R> Call<R> {
     /// `fingerprint = [..]`.
     #[must_use]
     pub fn fingerprint(mut self, arguments: &[&dyn Fingerprinted]) -> Self {
-        let hidden = self.policy.hidden;
-        self.prepared = self.prepared.and_then(|mut prepared| match Fingerprint::of(arguments) {
-            Ok(fingerprint) => {
-                let secret = prepared.via.core().secret(hidden)?;
-                prepared.fingerprint = Some(fingerprint.hidden_by(secret));
-                Ok(prepared)
-            }
-            Err(why) => Err(Error::new(ErrorKind::Fingerprint).key(prepared.key.as_str()).because(why)),
-        });
+        self.prepared.fingerprint(arguments);
         self
     }
 
     /// `ttl = expression`.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.policy.ttl = Ttl::For(ttl);
+        self.prepared.policy.ttl = Ttl::For(ttl);
         self
     }
 
     /// `lease = expression`.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.policy.lease = lease;
+        self.prepared.policy.lease = lease;
         self
     }
 
     /// `timeout = expression`.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.policy.timeout = Some(timeout);
+        self.prepared.policy.timeout = Some(timeout);
         self
     }
 
     /// `on_busy = wait(expression)`.
     #[must_use]
     pub fn wait(mut self, patience: Duration) -> Self {
-        self.policy.on_busy = OnBusy::Wait(patience);
+        self.prepared.policy.on_busy = OnBusy::Wait(patience);
         self
     }
 
     /// Runs the body under the guard.
-    pub fn run<F: Future<Output = R>>(self, body: F) -> run::Run<R, F> {
-        let guard = match self.prepared {
-            Ok(Prepared { via, key, fingerprint }) => {
-                Guard::new(std::sync::Arc::clone(via.core()), key, fingerprint, self.policy)
-            }
-            Err(error) => Err(error),
+    pub fn run<F: Future<Output = R>>(self, body: F) -> Run<R, F> {
+        Wired::new(self.prepared.guard(), self.value, self.errors.into_ops()).run(body)
+    }
+}
+
+impl Prepared {
+    fn new(handler: &Handler, via: &dyn Via, keys: &[&dyn KeyPart]) -> Self {
+        Self { target: target(handler, via, keys), policy: handler.policy }
+    }
+
+    fn fingerprint(&mut self, arguments: &[&dyn Fingerprinted]) {
+        let Ok(target) = &mut self.target else { return };
+        let fingerprint = match Fingerprint::of(arguments) {
+            Ok(fingerprint) => target.via.core().secret(self.policy.hidden).map(|secret| fingerprint.hidden_by(secret)),
+            Err(why) => Err(Error::new(ErrorKind::Fingerprint).key(target.key.as_str()).because(why)),
         };
-        run::Call::new(guard, self.value, self.errors.into_ops()).run(body)
+        match fingerprint {
+            Ok(fingerprint) => target.fingerprint = Some(fingerprint),
+            Err(error) => self.target = Err(error),
+        }
+    }
+
+    fn guard(self) -> Result<Box<Guard>, Error> {
+        let Target { via, key, fingerprint } = self.target?;
+        Guard::new(Arc::clone(via.core()), key, fingerprint, self.policy).map(Box::new)
     }
 }

@@ -8,13 +8,16 @@
 mod errors;
 mod value;
 
-use erased_serde::{Deserializer, Serialize};
+use erased_serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub(crate) use self::errors::{ErrorOps, Judgement};
 pub use self::errors::{Errors, judge, map_err, recorded};
+#[cfg(feature = "http")]
+pub(crate) use self::value::{Plain, in_part};
 pub use self::value::{ValueOps, skipped, unrecorded, value};
 use crate::Error;
+use crate::read::Reader;
 
 /// A return type of two sides: a value or an error. Every `Result<T, E>` is one, under whatever alias.
 #[diagnostic::on_unimplemented(
@@ -58,7 +61,7 @@ impl<T, E> Reply for Result<T, E> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be recorded, so a duplicate cannot be given it",
     label = "cannot be recorded",
-    note = "derive `serde::Serialize` and `serde::Deserialize` for it, or choose `on_duplicate = skip` or `on_duplicate = reject`"
+    note = "derive `serde::Serialize` and `serde::Deserialize` for it (bound a type parameter by `Serialize + DeserializeOwned`), or choose `on_duplicate = skip` or `on_duplicate = reject`"
 )]
 pub trait Stored: serde::Serialize + DeserializeOwned {}
 
@@ -69,7 +72,7 @@ impl<T: serde::Serialize + DeserializeOwned> Stored for T {}
 #[diagnostic::on_unimplemented(
     message = "`on_error = record` gives duplicates the error, and `{Self}` cannot be recorded",
     label = "cannot be recorded",
-    note = "derive `serde::Serialize` and `serde::Deserialize` for it, or choose `on_error = release`, or name a function that judges: `on_error = my_function`"
+    note = "derive `serde::Serialize` and `serde::Deserialize` for it (bound a type parameter by `Serialize + DeserializeOwned`), or choose `on_error = release`, or name a function that judges: `on_error = my_function`"
 )]
 pub trait StoredError: serde::Serialize + DeserializeOwned {}
 
@@ -101,7 +104,7 @@ impl<E: From<Error>> CarriesError for E {}
 /// One side of a reply, written to a record and read back.
 pub(crate) struct Recorded<R> {
     pub(super) encode: for<'a> fn(&'a R) -> Option<&'a dyn Serialize>,
-    pub(super) decode: fn(&mut dyn Deserializer<'_>) -> Result<R, erased_serde::Error>,
+    pub(super) decode: fn(Reader<'_, '_>) -> Result<R, erased_serde::Error>,
 }
 
 impl<R> Clone for Recorded<R> {

@@ -9,6 +9,7 @@ use crate::state::State;
 use crate::worker::Phase;
 
 /// What has happened to the key.
+#[expect(clippy::struct_excessive_bools, reason = "facts, each so or not")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct History {
     /// The value of the completion whose ttl has not passed.

@@ -1,6 +1,6 @@
 //! The short form of the exhaustive check: two workers with everything that can go wrong, three with less.
 //!
-//! The long form: `cargo run --release -p model -- --workers 3`.
+//! The long form: `cargo xtask model`.
 
 use std::num::NonZeroUsize;
 

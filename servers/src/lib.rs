@@ -32,6 +32,7 @@
 //! **What is missing.** `cargo xtask setup` installs the servers. Where one is missing, [`needed`]
 //! leaves a test out and says so; under `cargo xtask test` it fails instead.
 
+mod cluster;
 mod error;
 mod needed;
 mod pin;
@@ -43,7 +44,9 @@ mod proxy;
 mod rabbitmq;
 mod redis;
 mod resp;
+mod sentinel;
 
+pub use cluster::Cluster;
 pub use error::Error;
 pub use needed::{REQUIRE_VARIABLE, needed};
 pub use pin::pin;
@@ -53,3 +56,4 @@ pub use proxy::{Fault, Proxy};
 pub use rabbitmq::RabbitMq;
 pub use redis::{Redis, RedisBinary, RedisBuilder};
 pub use resp::Reply;
+pub use sentinel::Sentinels;

@@ -32,6 +32,8 @@ pub enum Program {
     Postgres,
     /// What makes a database for it.
     Initdb,
+    /// curl: a client of HTTP that is not ours.
+    Curl,
 }
 
 impl Program {
@@ -45,6 +47,7 @@ impl Program {
         Self::Epmd,
         Self::Postgres,
         Self::Initdb,
+        Self::Curl,
     ];
 
     /// The program's file.
@@ -82,6 +85,7 @@ impl Program {
             Self::Epmd => installed("epmd", &["/usr/lib/erlang/bin", "/usr/local/lib/erlang/bin"]),
             Self::Postgres => of_postgres("postgres"),
             Self::Initdb => of_postgres("initdb"),
+            Self::Curl => installed("curl", USUAL),
             Self::Redis8_2 | Self::Valkey9_1 => Vec::new(),
         }
     }
@@ -98,6 +102,7 @@ impl fmt::Display for Program {
             Self::Epmd => "Erlang's epmd",
             Self::Postgres => "postgres",
             Self::Initdb => "PostgreSQL's initdb",
+            Self::Curl => "curl",
         })
     }
 }

@@ -228,7 +228,7 @@ impl Redis {
     }
 
     /// Starts the server again on its port, killing it first if it runs. It comes back empty, or
-    /// if [`persistent`](RedisBuilder::persistent) with its data.
+    /// if [`persistent`](RedisBuilder::persistent) with its data, which it may still be reading.
     ///
     /// # Errors
     ///

@@ -2,6 +2,9 @@
 
 mod bench;
 mod command;
+mod fuzz;
+mod loom;
+mod model;
 mod setup;
 mod test;
 
@@ -31,12 +34,28 @@ enum Task {
         #[arg(last = true)]
         runner_arguments: Vec<String>,
     },
+    /// Fuzz what reads bytes of other people; needs cargo-fuzz and a C++ compiler.
+    Fuzz {
+        /// `header`, `record` or `key`; all of them where none is named.
+        targets: Vec<String>,
+        /// For how long each.
+        #[arg(long, default_value_t = 600)]
+        seconds: u32,
+    },
     /// Build for release and run the benchmarks.
     Bench {
         /// Handed to the benchmarks: `--json`, or the name of one.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Go through the whole model of the protocol, built for release.
+    Model {
+        /// Handed to the model instead: `--without list`, `--workers 3 --only hold`, `--help`.
+        #[arg(last = true)]
+        arguments: Vec<String>,
+    },
+    /// Try the memory store from three threads, in every order that loom finds.
+    Loom,
 }
 
 fn main() -> ExitCode {
@@ -44,7 +63,10 @@ fn main() -> ExitCode {
         Task::Setup { check: true } => setup::check(),
         Task::Setup { check: false } => setup::run(),
         Task::Test { runner_arguments } => test::run(&runner_arguments),
+        Task::Fuzz { targets, seconds } => fuzz::run(&targets, seconds),
         Task::Bench { arguments } => bench::run(&arguments),
+        Task::Model { arguments } => model::run(&arguments),
+        Task::Loom => loom::run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::{command, setup};
+use crate::{command, loom, setup};
 
 pub(crate) fn run(runner_arguments: &[String]) -> anyhow::Result<()> {
     setup::run()?;
@@ -15,6 +15,10 @@ pub(crate) fn run(runner_arguments: &[String]) -> anyhow::Result<()> {
         }
     } else {
         command::run(workspace_tests(&["test", "--no-fail-fast"]).args(runner_arguments))?;
+    }
+    // So does every other run leave out what is built for loom alone.
+    if runner_arguments.is_empty() {
+        loom::run()?;
     }
     println!("cargo xtask test: every test that was run passed, and none was left out");
     Ok(())

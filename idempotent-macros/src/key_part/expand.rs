@@ -15,6 +15,7 @@ use crate::expand::ends;
 //     }
 //
 // Output:
+//     #[diagnostic::do_not_recommend]
 //     impl ::idempotent_runtime::KeyPart for OrderId {
 //         fn encode(&self, parts: &mut KeyParts<'_>) -> Result<(), MissingPart> {
 //             ::idempotent_runtime::KeyPart::encode(&self.shop, parts)?;
@@ -55,6 +56,8 @@ fn implementation(
     bounds: Vec<WherePredicate>,
     body: &TokenStream,
 ) -> TokenStream {
+    // Under bounds the implementation is worth a mention: it leads to the type that does not meet them.
+    let quiet = bounds.is_empty().then(|| quote_spanned!(Span::mixed_site()=> #[diagnostic::do_not_recommend]));
     let mut generics = generics.clone();
     if !bounds.is_empty() {
         generics.make_where_clause().predicates.extend(bounds);
@@ -62,6 +65,7 @@ fn implementation(
     let (parameters, arguments, conditions) = generics.split_for_impl();
     quote_spanned! {Span::mixed_site()=>
         #[automatically_derived]
+        #quiet
         impl #parameters #runtime::KeyPart for #name #arguments #conditions {
             fn encode(
                 &self,

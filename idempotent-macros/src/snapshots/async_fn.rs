@@ -9,14 +9,11 @@ pub async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
 /// Prepares an order.
 pub async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
     let call = ::idempotent_runtime::__private::call(
-        const {
-            &::idempotent_runtime::__private::Handler::new(
-                    "order:consume",
-                    &["message.order_id", "message.activity_id"],
-                )
-                .ttl(::core::time::Duration::from_hours(24))
-        },
-        &::idempotent_runtime::__private::Ambient,
+        &::idempotent_runtime::__private::Handler::new(
+                "order:consume",
+                &["message.order_id", "message.activity_id"],
+            )
+            .ttl(::core::time::Duration::from_hours(24)),
         &[&(message.order_id), &(message.activity_id)],
         ::idempotent_runtime::__private::value(),
         ::idempotent_runtime::__private::Errors::<Result<Receipt, OrderError>>::by_from()

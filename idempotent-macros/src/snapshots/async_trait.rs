@@ -34,14 +34,11 @@ where
 {
     Box::pin(async move {
         let call = ::idempotent_runtime::__private::call(
-            const {
-                &::idempotent_runtime::__private::Handler::new(
-                        "order:consume",
-                        &["message.order_id"],
-                    )
-                    .ttl(::core::time::Duration::from_hours(24))
-            },
-            &::idempotent_runtime::__private::Ambient,
+            &::idempotent_runtime::__private::Handler::new(
+                    "order:consume",
+                    &["message.order_id"],
+                )
+                .ttl(::core::time::Duration::from_hours(24)),
             &[&(message.order_id)],
             ::idempotent_runtime::__private::value(),
             ::idempotent_runtime::__private::Errors::<

@@ -8,11 +8,8 @@ fn consume(&self, id: u64) -> BoxFuture<'_, Result<Receipt, OrderError>> {
 fn consume(&self, id: u64) -> BoxFuture<'_, Result<Receipt, OrderError>> {
     async move {
         let call = ::idempotent_runtime::__private::call(
-            const {
-                &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
-                    .ttl(::core::time::Duration::from_hours(24))
-            },
-            &::idempotent_runtime::__private::Ambient,
+            &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
+                .ttl(::core::time::Duration::from_hours(24)),
             &[&(id)],
             ::idempotent_runtime::__private::value(),
             ::idempotent_runtime::__private::Errors::<

@@ -10,11 +10,8 @@ fn consume(
 ) -> Pin<Box<dyn Future<Output = Result<Receipt, OrderError>> + Send>> {
     Box::pin(async move {
         let call = ::idempotent_runtime::__private::call(
-            const {
-                &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
-                    .ttl(::core::time::Duration::from_hours(24))
-            },
-            &::idempotent_runtime::__private::Ambient,
+            &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
+                .ttl(::core::time::Duration::from_hours(24)),
             &[&(id)],
             ::idempotent_runtime::__private::value(),
             ::idempotent_runtime::__private::Errors::<

@@ -9,6 +9,7 @@ enum Channel {
 // ---- expands to ----
 
 #[automatically_derived]
+#[diagnostic::do_not_recommend]
 impl ::idempotent_runtime::KeyPart for Channel {
     fn encode(
         &self,

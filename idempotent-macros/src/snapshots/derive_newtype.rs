@@ -5,6 +5,7 @@ struct OrderId(u64);
 // ---- expands to ----
 
 #[automatically_derived]
+#[diagnostic::do_not_recommend]
 impl crate::reexported::runtime::KeyPart for OrderId {
     fn encode(
         &self,

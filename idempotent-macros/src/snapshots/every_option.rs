@@ -28,28 +28,26 @@ async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
 
 async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
     use crate::reexported::runtime::__private as __idempotent;
-    let call = __idempotent::call(
-            const {
-                &__idempotent::Handler::new(
-                        "order:consume",
-                        &["&message.order_id", "order_key(&message)"],
-                    )
-                    .forever()
-                    .lease(::core::time::Duration::from_millis(1_500))
-                    .timeout(::core::time::Duration::from_mins(90))
-                    .on_duplicate(__idempotent::OnDuplicate::Skip)
-                    .on_crash(__idempotent::OnCrash::Hold)
-                    .on_outage(__idempotent::OnOutage::Run)
-                    .on_lost(__idempotent::OnLost::Finish)
-                    .on_busy(
-                        __idempotent::OnBusy::Wait(::core::time::Duration::from_secs(5)),
-                    )
-                    .max_attempts(5)
-                    .fenced()
-                    .hidden()
-                    .verify()
-                    .existing()
-            },
+    let call = __idempotent::call_via(
+            &__idempotent::Handler::new(
+                    "order:consume",
+                    &["&message.order_id", "order_key(&message)"],
+                )
+                .forever()
+                .lease(::core::time::Duration::from_millis(1_500))
+                .timeout(::core::time::Duration::from_mins(90))
+                .on_duplicate(__idempotent::OnDuplicate::Skip)
+                .on_crash(__idempotent::OnCrash::Hold)
+                .on_outage(__idempotent::OnOutage::Run)
+                .on_lost(__idempotent::OnLost::Finish)
+                .on_busy(
+                    __idempotent::OnBusy::Wait(::core::time::Duration::from_secs(5)),
+                )
+                .max_attempts(5)
+                .fenced()
+                .hidden()
+                .verify()
+                .existing(),
             &(self.idempotency),
             &[&(&message.order_id), &(order_key(&message))],
             __idempotent::skipped(),

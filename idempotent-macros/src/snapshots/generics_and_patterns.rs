@@ -24,14 +24,8 @@ where
     K::Receipt: Storable,
 {
     let call = ::idempotent_runtime::__private::call(
-        const {
-            &::idempotent_runtime::__private::Handler::new(
-                    "order:consume",
-                    &["id", "kind"],
-                )
-                .ttl(::core::time::Duration::from_hours(24))
-        },
-        &::idempotent_runtime::__private::Ambient,
+        &::idempotent_runtime::__private::Handler::new("order:consume", &["id", "kind"])
+            .ttl(::core::time::Duration::from_hours(24)),
         &[&(id), &(kind)],
         ::idempotent_runtime::__private::value(),
         ::idempotent_runtime::__private::Errors::<

@@ -8,11 +8,8 @@ fn consume(id: u64) -> impl Future<Output = Result<Receipt, OrderError>> + Send 
 fn consume(id: u64) -> impl Future<Output = Result<Receipt, OrderError>> + Send {
     async move {
         let call = ::idempotent_runtime::__private::call(
-            const {
-                &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
-                    .ttl(::core::time::Duration::from_hours(24))
-            },
-            &::idempotent_runtime::__private::Ambient,
+            &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
+                .ttl(::core::time::Duration::from_hours(24)),
             &[&(id)],
             ::idempotent_runtime::__private::value(),
             ::idempotent_runtime::__private::Errors::<

@@ -7,11 +7,8 @@ async fn consume(id: u64) -> Result<Receipt, OrderError> {
 
 async fn consume(id: u64) -> Result<Receipt, OrderError> {
     let call = ::idempotent_runtime::__private::call(
-        const {
-            &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
-                .ttl(::core::time::Duration::from_hours(24))
-        },
-        &::idempotent_runtime::__private::Ambient,
+        &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
+            .ttl(::core::time::Duration::from_hours(24)),
         &[&(id)],
         ::idempotent_runtime::__private::value(),
         ::idempotent_runtime::__private::Errors::<Result<Receipt, OrderError>>::by_from()

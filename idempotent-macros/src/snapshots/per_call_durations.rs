@@ -7,13 +7,10 @@ async fn consume(&mut self, id: u64) -> OrderResult {
 
 async fn consume(&mut self, id: u64) -> OrderResult {
     let call = ::idempotent_runtime::__private::call(
-            const {
-                &::idempotent_runtime::__private::Handler::new(
-                    "order:consume",
-                    &["self.tenant", "id"],
-                )
-            },
-            &::idempotent_runtime::__private::Ambient,
+            &::idempotent_runtime::__private::Handler::new(
+                "order:consume",
+                &["self.tenant", "id"],
+            ),
             &[&(self.tenant), &(id)],
             ::idempotent_runtime::__private::value(),
             ::idempotent_runtime::__private::Errors::<OrderResult>::by_from().with_text(),

@@ -18,17 +18,14 @@ fn consume(
 ) -> impl Future<Output = OrderResult> {
     async move {
         let call = ::idempotent_runtime::__private::call(
-            const {
-                &::idempotent_runtime::__private::Handler::new(
-                        "order:consume",
-                        &["message.id"],
-                    )
-                    .ttl(::core::time::Duration::from_hours(24))
-                    .on_crash(::idempotent_runtime::__private::OnCrash::Hold)
-                    .verify()
-                    .existing()
-            },
-            &::idempotent_runtime::__private::Ambient,
+            &::idempotent_runtime::__private::Handler::new(
+                    "order:consume",
+                    &["message.id"],
+                )
+                .ttl(::core::time::Duration::from_hours(24))
+                .on_crash(::idempotent_runtime::__private::OnCrash::Hold)
+                .verify()
+                .existing(),
             &[&(message.id)],
             ::idempotent_runtime::__private::value(),
             ::idempotent_runtime::__private::Errors::<OrderResult>::by_from().with_text(),

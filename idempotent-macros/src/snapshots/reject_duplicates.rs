@@ -13,12 +13,9 @@ async fn consume(id: u64) -> anyhow::Result<()> {
 async fn consume(id: u64) -> anyhow::Result<()> {
     #![allow(clippy::unused_async)]
     let call = ::idempotent_runtime::__private::call(
-        const {
-            &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
-                .ttl(::core::time::Duration::from_hours(24))
-                .on_duplicate(::idempotent_runtime::__private::OnDuplicate::Reject)
-        },
-        &::idempotent_runtime::__private::Ambient,
+        &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
+            .ttl(::core::time::Duration::from_hours(24))
+            .on_duplicate(::idempotent_runtime::__private::OnDuplicate::Reject),
         &[&(id)],
         ::idempotent_runtime::__private::unrecorded(),
         ::idempotent_runtime::__private::Errors::<anyhow::Result<()>>::by_from()

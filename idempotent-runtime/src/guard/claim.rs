@@ -19,7 +19,7 @@ use crate::store::{Acquired, Answer, ClaimAnswer, ClaimRequest, Found, OnLapse, 
 use crate::token::Token;
 
 /// What a call asks for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub(super) key: Key,
     pub(super) fingerprint: Option<Fingerprint>,

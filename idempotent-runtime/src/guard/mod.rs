@@ -48,7 +48,7 @@ use crate::key::Key;
 use crate::observe;
 use crate::outcome::{Outcome, OutcomeKind, Recorder};
 use crate::policy::{LONGEST_LEASE, OnDuplicate, Policy, SHORTEST, Ttl};
-use crate::record::{Completed, Encoded, NoResult, Recorded};
+use crate::record::{CodecTag, Completed, Encoded, NoResult, Recorded};
 
 /// One call, whatever its types.
 pub(crate) struct Guard {
@@ -93,6 +93,9 @@ pub(crate) enum Ending {
     Final(Recorded),
     /// With an error after which a retry may run; for people to see so.
     Failure(Cow<'static, str>),
+    /// Where nobody can know what it did: the claim is held, as after a crash under `hold`.
+    #[cfg(feature = "http")]
+    GivenUp,
 }
 
 impl Guard {
@@ -236,6 +239,13 @@ impl Guard {
         asked
     }
 
+    /// The body has returned something that is to be kept for as long, whatever the policy says.
+    pub(crate) fn keep_for(&mut self, ttl: Duration) {
+        let mut wanted = Wanted::clone(&self.wanted);
+        wanted.policy.ttl = Ttl::For(ttl.max(SHORTEST));
+        self.wanted = Arc::new(wanted);
+    }
+
     /// The body has returned, and is about to be judged: from here on its effect stands, so a call that goes away is
     /// completed.
     pub(crate) fn returned(&mut self, ok: bool) {
@@ -252,16 +262,21 @@ impl Guard {
     pub(crate) fn encode(&self, value: &dyn erased_serde::Serialize) -> Result<Encoded, NoResult> {
         let codec = self.core.codec();
         match codec.encode(ResultRef::erased(value)) {
-            Ok(bytes) if bytes.len() > self.core.settings.max_result_bytes => {
-                observe::no_result(&self.wanted.key, &format_args!("{} bytes are too many", bytes.len()));
-                Err(NoResult::TooLarge)
-            }
-            Ok(bytes) => Ok(Encoded { codec: codec.tag(), bytes: bytes.into() }),
+            Ok(bytes) => self.encoded(codec.tag(), bytes),
             Err(error) => {
                 observe::no_result(&self.wanted.key, &error);
                 Err(NoResult::NotSerialisable)
             }
         }
+    }
+
+    /// A result that is written already; one that is too large is `Err`, noted.
+    pub(crate) fn encoded(&self, codec: CodecTag, bytes: Vec<u8>) -> Result<Encoded, NoResult> {
+        if bytes.len() > self.core.settings.max_result_bytes {
+            observe::no_result(&self.wanted.key, &format_args!("{} bytes are too many", bytes.len()));
+            return Err(NoResult::TooLarge);
+        }
+        Ok(Encoded { codec, bytes: bytes.into() })
     }
 
     /// Starts to settle a call whose body has returned and was dropped.
@@ -272,6 +287,8 @@ impl Guard {
             Ending::Value(_) => OutcomeKind::Executed,
             Ending::Final(_) => OutcomeKind::FailedForGood,
             Ending::Failure(_) => OutcomeKind::Failed,
+            #[cfg(feature = "http")]
+            Ending::GivenUp => OutcomeKind::Failed,
         };
         match std::mem::replace(&mut self.stage, Stage::Ended) {
             Stage::Running(running) => {
@@ -285,6 +302,8 @@ impl Guard {
                         owned.otherwise(Work::Complete(recorded, retention));
                     }
                     Ending::Failure(reason) => owned.otherwise(Work::Fail(reason)),
+                    #[cfg(feature = "http")]
+                    Ending::GivenUp => owned.otherwise(Work::GiveUp),
                 }
                 let settling = Box::pin(settle::settle(Arc::clone(&self.core), owned, Arc::clone(&self.wanted)));
                 self.stage = Stage::Settling { settling, attempt, kind };
@@ -389,7 +408,7 @@ fn first_phase(policy: &Policy) -> Phase {
 }
 
 /// The bounds of durations: the attribute checks those that it can read, a call checks all.
-fn check(policy: &Policy) -> Result<(), Error> {
+pub(crate) fn check(policy: &Policy) -> Result<(), Error> {
     let wrong = |name: &str, value: Duration, bound: &str| {
         Err(Error::configuration(format!("`{name}` of {value:?} is {bound}")))
     };

@@ -2,3 +2,10 @@
 
 #[doc = include_str!("what_happens_when.md")]
 pub mod what_happens_when {}
+
+#[cfg(feature = "http")]
+#[doc = include_str!("http.md")]
+pub mod http {}
+#[cfg(feature = "redis")]
+#[doc = include_str!("redis.md")]
+pub mod redis {}

@@ -29,6 +29,12 @@ pub fn installed() -> Option<Idempotency> {
     SCOPED.try_with(Clone::clone).ok().or_else(|| INSTALLED.get().cloned())
 }
 
+/// The handle of the innermost [`scope`](Idempotency::scope), if there is one: what a new task does not see by itself.
+#[cfg(feature = "http")]
+pub(super) fn scoped() -> Option<Idempotency> {
+    SCOPED.try_with(Clone::clone).ok()
+}
+
 /// Something that gives a handle: what the option `via` names.
 #[diagnostic::on_unimplemented(
     message = "`via` must give an `Idempotency`, not `{Self}`",

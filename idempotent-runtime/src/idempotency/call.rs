@@ -17,7 +17,7 @@ use crate::fingerprint::{Fingerprint, Fingerprinted};
 use crate::guard::Guard;
 use crate::key::{KeyBuilder, KeyPart, check_name};
 use crate::policy::{OnBusy, OnCrash, OnLost, OnOutage, Policy, Ttl};
-use crate::run::Call;
+use crate::run::Wired;
 
 /// A guarded call in the making; see [`Idempotency::call`](super::Idempotency::call).
 ///
@@ -182,7 +182,7 @@ impl<X, V> CallBuilder<X, V> {
         let Self { core, key, fingerprint, policy, error, existing, verify } = self;
         let guard = guard(core, key, fingerprint.as_deref(), policy, error);
         let body = Checked { verify: verify.ask(), existing: existing.ask(), body };
-        Call::new(guard, value, errors.into_ops()).run(body)
+        Wired::new(guard, value, errors.into_ops()).run(body)
     }
 }
 
@@ -192,7 +192,7 @@ fn guard(
     fingerprint: Option<&[u8]>,
     policy: Policy,
     error: Option<Error>,
-) -> Result<Guard, Error> {
+) -> Result<Box<Guard>, Error> {
     if let Some(error) = error {
         return Err(error);
     }
@@ -202,7 +202,7 @@ fn guard(
         .map_err(|position| Error::new(ErrorKind::MissingKeyPart).detail(format!("key part {}", position + 1)))?;
     let fingerprint = fingerprint.map(Fingerprint::of_bytes);
     let fingerprint = fingerprint.map(|fingerprint| fingerprint.hidden_by(secret));
-    Guard::new(core, key, fingerprint, policy)
+    Guard::new(core, key, fingerprint, policy).map(Box::new)
 }
 
 impl<X, V> fmt::Debug for CallBuilder<X, V> {

@@ -11,9 +11,9 @@ pub(super) async fn store(url: &str, timeout: Duration) -> Result<Arc<dyn Store>
     match scheme {
         "memory" => Ok(Arc::new(MemoryStore::new())),
         #[cfg(feature = "redis")]
-        "redis" => within(timeout, crate::store::RedisStore::connect(url)).await,
+        _ if names_redis(scheme) => within(timeout, crate::store::RedisStore::connect(url)).await,
         #[cfg(not(feature = "redis"))]
-        "redis" => Err(missing("redis", "redis", timeout)),
+        _ if names_redis(scheme) => Err(missing(scheme, "redis", timeout)),
         #[cfg(feature = "postgres")]
         "postgres" | "postgresql" => within(timeout, crate::store::PostgresStore::connect(url)).await,
         #[cfg(not(feature = "postgres"))]
@@ -26,6 +26,11 @@ pub(super) async fn store(url: &str, timeout: Duration) -> Result<Arc<dyn Store>
             "the store URL's scheme {scheme:?} is unknown; use `memory:`, `redis:`, `postgres:` or `sqlite:`"
         ))),
     }
+}
+
+/// Whether a scheme is one of Redis or Valkey: how the servers are reached may be part of it (`redis+unix`).
+fn names_redis(scheme: &str) -> bool {
+    matches!(scheme.split('+').next(), Some("redis" | "rediss" | "valkey" | "valkeys" | "unix"))
 }
 
 #[cfg(not(all(feature = "redis", feature = "postgres", feature = "sqlite")))]

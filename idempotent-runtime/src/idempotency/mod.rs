@@ -5,6 +5,8 @@ mod builder;
 mod call;
 mod checked;
 mod connect;
+#[cfg(feature = "http")]
+mod detached;
 mod replies;
 
 use std::fmt;
@@ -16,6 +18,8 @@ pub use ambient::{Ambient, Via, installed};
 pub use builder::Builder;
 pub use call::CallBuilder;
 pub use checked::{Existing, Question, Unasked, Verify};
+#[cfg(feature = "http")]
+pub(crate) use detached::Outliving;
 pub use replies::Replies;
 
 use crate::clock::Clock;
@@ -126,6 +130,9 @@ impl Idempotency {
     /// | `redis://[user:password@]host[:port][/database]` | `RedisStore` (feature `redis`) |
     /// | `postgres://[user[:password]@]host[:port]/database` | `PostgresStore` (feature `postgres`) |
     /// | `sqlite:path/to/file.db` | `SqliteStore` (feature `sqlite`): a file for the processes of one machine |
+    /// | `rediss://…`, `redis+unix:///path` | the same over TLS (feature `tls`), or a Unix socket |
+    /// | `redis+sentinel://host:port,host:port/primary` | the primary that these Sentinels know by this name |
+    /// | `redis+cluster://host:port,host:port` | the Cluster of which these are some nodes |
     ///
     /// ```
     /// use idempotent_runtime::{Error, Idempotency};

@@ -163,6 +163,12 @@ impl Keeper {
         post.news.notify_one();
     }
 
+    /// Counts one more thing that a shutdown waits for.
+    #[cfg(feature = "http")]
+    pub(crate) fn pending(&self) -> Counted {
+        self.pending.one()
+    }
+
     /// Waits until nothing is pending, at most for `timeout`. What is left then.
     pub(crate) async fn drained(&self, timeout: Duration) -> usize {
         let waiting = async {

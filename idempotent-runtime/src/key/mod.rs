@@ -5,6 +5,8 @@ mod calendar;
 mod encode;
 #[cfg(any(feature = "time", feature = "chrono", feature = "jiff", feature = "uuid", feature = "rust_decimal"))]
 mod foreign;
+#[cfg(all(feature = "http", any(test, fuzzing)))]
+mod fuzzed;
 mod part;
 mod secret;
 
@@ -13,6 +15,8 @@ use std::sync::Arc;
 
 pub(crate) use encode::{KeyBuilder, check_name, encode};
 pub use encode::{KeyParts, MissingPart};
+#[cfg(all(feature = "http", any(test, fuzzing)))]
+pub use fuzzed::key as fuzzed_key;
 pub use part::KeyPart;
 pub(crate) use secret::Secret;
 

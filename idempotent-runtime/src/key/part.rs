@@ -42,7 +42,7 @@ use super::{KeyParts, MissingPart};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of an idempotency key",
     label = "no stable text form",
-    note = "use an id (integer, text, bytes, …); for a type of your own derive `KeyPart`, for one of `uuid`, `time`, `chrono`, `jiff` or `rust_decimal` switch on the feature of that name"
+    note = "use an id (integer, text, bytes, …), or an `Option` of one; for a type of your own derive `KeyPart`, for one of `uuid`, `time`, `chrono`, `jiff` or `rust_decimal` switch on the feature of that name"
 )]
 pub trait KeyPart {
     /// Writes the value, as one part or several.
@@ -142,6 +142,7 @@ tuples! {
 }
 
 /// `None` is a missing part: the call is refused.
+#[diagnostic::do_not_recommend]
 impl<T: KeyPart> KeyPart for Option<T> {
     fn encode(&self, parts: &mut KeyParts<'_>) -> Result<(), MissingPart> {
         self.as_ref().ok_or(MissingPart)?.encode(parts)
@@ -155,6 +156,70 @@ mod tests {
 
     fn text(part: &dyn KeyPart) -> String {
         encode(None, "p", &[part], None).expect("no part is missing").as_str().to_owned()
+    }
+
+    #[test]
+    fn numbers_text_and_addresses_are_written_as_people_write_them() {
+        let texts: [(&dyn KeyPart, &str); 22] = [
+            (&u8::MAX, "255"),
+            (&u16::MAX, "65535"),
+            (&u32::MAX, "4294967295"),
+            (&u64::MAX, "18446744073709551615"),
+            (&u128::MAX, "340282366920938463463374607431768211455"),
+            (&7_usize, "7"),
+            (&i8::MIN, "-128"),
+            (&i16::MIN, "-32768"),
+            (&i32::MIN, "-2147483648"),
+            (&i64::MIN, "-9223372036854775808"),
+            (&i128::MIN, "-170141183460469231731687303715884105728"),
+            (&-7_isize, "-7"),
+            (&true, "true"),
+            (&'é', "é"),
+            (&"o-7", "o-7"),
+            (&"o-7".to_owned(), "o-7"),
+            (&NonZero::<u64>::MIN, "1"),
+            (&NonZero::<i128>::MIN, "-170141183460469231731687303715884105728"),
+            (&Ipv4Addr::LOCALHOST, "127.0.0.1"),
+            (&IpAddr::from([127, 0, 0, 1]), "127.0.0.1"),
+            (&Ipv6Addr::LOCALHOST, "%3A%3A1"),
+            (&IpAddr::from(Ipv6Addr::LOCALHOST), "%3A%3A1"),
+        ];
+        for (part, expected) in texts {
+            assert_eq!(text(part), format!("p:{expected}"));
+        }
+    }
+
+    #[test]
+    fn what_holds_a_part_is_that_part() {
+        let part = || "o-7".to_owned();
+        let holders: [&dyn KeyPart; 8] = [
+            &&part(),
+            &&mut part(),
+            &Box::<str>::from(part()),
+            &Rc::<str>::from(part()),
+            &Arc::new(part()),
+            &Cow::Borrowed("o-7"),
+            &Cow::<str>::Owned(part()),
+            &Some(Box::new(Some(part()))),
+        ];
+        for holder in holders {
+            assert_eq!(text(holder), "p:o-7");
+        }
+    }
+
+    #[test]
+    fn the_type_of_a_part_may_change() {
+        assert_eq!(text(&1001_u64), text(&"1001".to_owned()));
+        assert_eq!(text(&1001_u64), text(&NonZero::new(1001_i32)));
+        assert_eq!(text(&(1001_u64, "a")), encode(None, "p", &[&"1001", &'a'], None).expect("there are two").as_str());
+    }
+
+    #[test]
+    fn what_is_missing_or_empty_is_refused() {
+        let missing: [&dyn KeyPart; 4] = [&None::<u64>, &Some(None::<u64>), &"", &Some(String::new())];
+        for part in missing {
+            assert_eq!(encode(None, "p", &[&7, part], None).unwrap_err(), 1, "the second part");
+        }
     }
 
     #[test]

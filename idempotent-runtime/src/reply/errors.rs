@@ -1,14 +1,15 @@
 //! The side of a reply that is an error: how the runtime's errors come into it, and how the handler's own are settled.
 
-use std::borrow::Cow;
 use std::fmt::{self, Display, Write as _};
 use std::ops::Deref;
 
-use erased_serde::{Deserializer, Serialize};
+use erased_serde::Serialize;
+use serde::Deserialize as _;
 
 use super::{CarriesError, Recorded, Reply, StoredError};
 use crate::Error;
 use crate::policy::OnError;
+use crate::read::Reader;
 
 /// How a handler's errors are made and settled, as the attribute says. Expanded code builds one.
 ///
@@ -29,7 +30,7 @@ impl<R> Errors<R> {
         R: Reply,
         R::Error: CarriesError,
     {
-        Self::by(|error| R::from_error(error.into()))
+        Self::by(from_error::<R>)
     }
 
     /// `map_err = path`: expanded code gives `|error| map_err(error, path)`.
@@ -55,11 +56,37 @@ pub fn recorded<R: Reply>(errors: Errors<R>) -> Errors<R>
 where
     R::Error: StoredError,
 {
-    let recorded = Recorded::<R> {
-        encode: |reply| reply.as_result().err().map(|error| error as &dyn Serialize),
-        decode: |from| erased_serde::deserialize(from).map(R::from_error),
-    };
+    let recorded = Recorded::<R> { encode: encode::<R>, decode: decode::<R> };
     Errors(ErrorOps { settled: Settled::Recorded(recorded), ..errors.0 })
+}
+
+// Functions with names: a closure, or a method of `Result` with one, is compiled for every handler's types once more.
+
+fn from_error<R: Reply>(error: Error) -> R
+where
+    R::Error: CarriesError,
+{
+    R::from_error(R::Error::from(error))
+}
+
+fn encode<R: Reply>(reply: &R) -> Option<&dyn Serialize>
+where
+    R::Error: StoredError,
+{
+    match reply.as_result() {
+        Ok(_) => None,
+        Err(error) => Some(error),
+    }
+}
+
+fn decode<R: Reply>(from: Reader<'_, '_>) -> Result<R, erased_serde::Error>
+where
+    R::Error: StoredError,
+{
+    match R::Error::deserialize(from) {
+        Ok(error) => Ok(R::from_error(error)),
+        Err(unreadable) => Err(unreadable),
+    }
 }
 
 /// The error of a handler with `map_err = map`. A function of its own, so that a `map` of another signature is reported
@@ -84,7 +111,14 @@ impl<T, E: Display> Errors<Result<T, E>> {
     /// The handler's errors can be shown.
     #[must_use]
     pub fn with_text(self) -> Self {
-        Self(ErrorOps { text: Some(|reply| reply.as_ref().err().map_or_else(String::new, text)), ..self.0 })
+        Self(ErrorOps { text: Some(text_of::<T, E>), ..self.0 })
+    }
+}
+
+fn text_of<T, E: Display>(reply: &Result<T, E>) -> String {
+    match reply {
+        Ok(_) => String::new(),
+        Err(error) => text(error),
     }
 }
 
@@ -116,6 +150,8 @@ enum Settled<R> {
     Released,
     Recorded(Recorded<R>),
     Judged(fn(&R) -> OnError),
+    #[cfg(feature = "http")]
+    Held(fn(&R) -> bool),
 }
 
 /// What is to be done about one error of a handler.
@@ -126,33 +162,53 @@ pub(crate) enum Judgement<'a> {
     Record(&'a dyn Serialize),
     /// The failure is final; with its summary.
     Reject(String),
+    /// Nobody can know what the run did: the claim is held.
+    #[cfg(feature = "http")]
+    Hold,
 }
 
 impl<R> ErrorOps<R> {
-    /// What is to be done about the error in `reply`.
-    pub(crate) fn judge<'a>(&self, reply: &'a R) -> Judgement<'a> {
-        let judgement = match &self.settled {
-            Settled::Released => None,
-            Settled::Recorded(recorded) => (recorded.encode)(reply).map(Judgement::Record),
-            Settled::Judged(judge) => match judge(reply) {
-                OnError::Release => None,
-                OnError::Reject(summary) => Some(Judgement::Reject(summary)),
-            },
-        };
-        judgement.unwrap_or(Judgement::Release)
+    /// Errors that are released, but for those that `held` picks out: after these nobody can know what the run did.
+    #[cfg(feature = "http")]
+    pub(crate) fn held(from: fn(Error) -> R, text: fn(&R) -> String, held: fn(&R) -> bool) -> Self {
+        Self { from, text: Some(text), settled: Settled::Held(held) }
     }
 
-    /// What people are shown of the error in `reply`.
-    pub(crate) fn text(&self, reply: &R) -> Cow<'static, str> {
-        let text = self.text.map(|text| text(reply)).filter(|text| !text.is_empty());
-        text.map_or(Cow::Borrowed("the handler returned an error"), Cow::Owned)
+    /// What is to be done about the error in `reply`.
+    pub(crate) fn judge<'a>(&self, reply: &'a R) -> Judgement<'a> {
+        match &self.settled {
+            Settled::Released => Judgement::Release,
+            Settled::Recorded(recorded) => match (recorded.encode)(reply) {
+                Some(error) => Judgement::Record(error),
+                None => Judgement::Release,
+            },
+            Settled::Judged(judge) => match judge(reply) {
+                OnError::Release => Judgement::Release,
+                OnError::Reject(summary) => Judgement::Reject(summary),
+            },
+            #[cfg(feature = "http")]
+            Settled::Held(held) if held(reply) => Judgement::Hold,
+            #[cfg(feature = "http")]
+            Settled::Held(_) => Judgement::Release,
+        }
+    }
+
+    /// What people are shown of the error in `reply`: nothing where it cannot be shown.
+    #[expect(clippy::manual_map, reason = "a closure would be compiled for every type once more")]
+    pub(crate) fn text(&self, reply: &R) -> Option<String> {
+        match self.text {
+            Some(text) => Some(text(reply)),
+            None => None,
+        }
     }
 
     /// `Err(error)` from a recorded error: `None` for a handler whose errors are not recorded.
-    pub(crate) fn decode(&self, from: &mut dyn Deserializer<'_>) -> Option<Result<R, erased_serde::Error>> {
+    pub(crate) fn decode(&self, from: Reader<'_, '_>) -> Option<Result<R, erased_serde::Error>> {
         match &self.settled {
             Settled::Recorded(recorded) => Some((recorded.decode)(from)),
             Settled::Released | Settled::Judged(_) => None,
+            #[cfg(feature = "http")]
+            Settled::Held(_) => None,
         }
     }
 
@@ -191,7 +247,7 @@ impl<R> Copy for Settled<R> {}
 const LONGEST_TEXT: usize = 200;
 
 /// The text of an error as a record keeps it: short, and on one line.
-fn text(error: &impl Display) -> String {
+fn text(error: &dyn Display) -> String {
     let mut line = Line { text: String::new(), left: LONGEST_TEXT };
     if write!(line, "{error}").is_err() {
         line.text.push('…');
@@ -224,10 +280,9 @@ mod tests {
     #[test]
     fn an_error_is_shown_if_it_can_be() {
         let shown = Errors::<Result<(), &str>>::by(|_| Ok(())).with_text();
-        assert_eq!(shown.text(&Err("no stock")), "no stock");
-        assert_eq!(shown.text(&Err("")), "the handler returned an error");
+        assert_eq!(shown.text(&Err("no stock")).as_deref(), Some("no stock"));
         let not_shown = Errors::<Result<(), Opaque>>::by(|_| Ok(())).with_text();
-        assert_eq!(not_shown.text(&Err(Opaque)), "the handler returned an error");
+        assert_eq!(not_shown.text(&Err(Opaque)), None);
     }
 
     #[test]

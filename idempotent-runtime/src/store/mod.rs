@@ -35,7 +35,7 @@ use crate::token::Token;
 
 pub use memory::MemoryStore;
 #[cfg(feature = "redis")]
-pub use redis::{RedisStore, RedisStoreBuilder};
+pub use redis::{Finding, RedisStore, RedisStoreBuilder, Severity};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub use sql::{Expired, Migrate};
 #[cfg(feature = "postgres")]

@@ -13,15 +13,27 @@ use servers::{Redis, RedisBinary};
 /// Cases that wait at the same time: a server really waits, so one after the other they would take minutes.
 const LANES: usize = 16;
 
+/// Servers on which a test can write beside the store.
+pub(crate) trait Servers: Sync {
+    /// Puts something at a key that is no record.
+    fn spoil(&self, key: &str);
+}
+
+impl Servers for Redis {
+    fn spoil(&self, key: &str) {
+        self.cli(&["SET", key, "somebody else's", "PX", "60000"]).expect("the server answers");
+    }
+}
+
 pub(crate) struct OnRedis<'a> {
     store: Arc<RedisStore>,
-    server: &'a Redis,
+    servers: &'a dyn Servers,
     tick: Duration,
 }
 
 impl<'a> OnRedis<'a> {
-    pub(crate) fn new(store: RedisStore, server: &'a Redis, tick: Duration) -> Self {
-        Self { store: Arc::new(store), server, tick }
+    pub(crate) fn new(store: RedisStore, servers: &'a dyn Servers, tick: Duration) -> Self {
+        Self { store: Arc::new(store), servers, tick }
     }
 }
 
@@ -40,17 +52,22 @@ impl Harness for OnRedis<'_> {
 
     fn spoil<'a>(&'a self, key: &'a Key) -> When<'a, bool> {
         Box::pin(async move {
-            self.server.cli(&["SET", key.as_str(), "somebody else's", "PX", "60000"]).expect("the server answers");
+            self.servers.spoil(key.as_str());
             true
         })
     }
 }
 
-fn every_case_holds(binary: RedisBinary) {
+fn on(binary: RedisBinary) {
     let Some(server) = servers::needed(Redis::start(binary)) else { return };
+    every_case_holds(&server.url(), &server);
+}
+
+/// Runs the whole suite on the servers that `url` names.
+pub(crate) fn every_case_holds(url: &str, servers: &dyn Servers) {
     let harness = async || {
-        let store = RedisStore::connect(&server.url()).await.expect("the server was started for this");
-        OnRedis::new(store, &server, Duration::from_millis(150))
+        let store = RedisStore::connect(url).await.expect("the servers were started for this");
+        OnRedis::new(store, servers, Duration::from_millis(150))
     };
     let lane = |lane: usize| {
         let cases = CASES.iter().skip(lane).step_by(LANES);
@@ -65,15 +82,15 @@ fn every_case_holds(binary: RedisBinary) {
 
 #[test]
 fn on_redis_7_0() {
-    every_case_holds(RedisBinary::System);
+    on(RedisBinary::System);
 }
 
 #[test]
 fn on_redis_8_2() {
-    every_case_holds(RedisBinary::Redis8_2);
+    on(RedisBinary::Redis8_2);
 }
 
 #[test]
 fn on_valkey_9_1() {
-    every_case_holds(RedisBinary::Valkey9_1);
+    on(RedisBinary::Valkey9_1);
 }

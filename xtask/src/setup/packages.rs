@@ -41,6 +41,7 @@ impl Manager {
             Program::RedisSentinel => ("redis-sentinel", "redis"),
             Program::RabbitMq | Program::Epmd => ("rabbitmq-server", "rabbitmq"),
             Program::Postgres | Program::Initdb => ("postgresql", "postgresql@17"),
+            Program::Curl => ("curl", "curl"),
             _ => return None,
         };
         Some(if self == Self::Homebrew { homebrew } else { debian })

@@ -1,6 +1,6 @@
 //! Claim, complete, release, lapse and wake from three threads, in every order that loom finds.
 //!
-//! `RUSTFLAGS="--cfg idempotent_loom" cargo test --target-dir target/loom --package idempotent-runtime --lib memory::loom`
+//! `cargo xtask loom` builds and runs it.
 
 use std::future::Future;
 use std::pin::pin;

@@ -36,7 +36,7 @@ impl RedisStore {
         command.arg("NX").arg("PX").arg(value::in_progress_millis(request.kept())).arg("GET");
         let answer = match self.connections.send(&command).await {
             Ok(Value::Nil) => {
-                self.heads.remember(request.token, head);
+                self.heads.remember(key, request.token, head);
                 Some(ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None }))
             }
             Ok(Value::BulkString(text)) => judge(key, &text, request),
@@ -51,6 +51,8 @@ impl RedisStore {
     }
 
     async fn claim_by_script(&self, key: &Key, request: &ClaimRequest<'_>) -> Result<ClaimAnswer, StoreError> {
+        // What the script writes differs from what an earlier message of this claim may have written.
+        self.heads.take(key, request.token);
         let mut command = call(&scripts::CLAIM, key, 11, ROOM + request.owner.len());
         command.arg(request.token.text().as_bytes());
         command.writer_for_next_arg().put_owner(request.owner);
@@ -91,7 +93,7 @@ impl RedisStore {
         result: &Recorded,
         retention: Retention,
     ) -> Result<CompleteAnswer, StoreError> {
-        let head = self.heads.take(token);
+        let head = self.heads.take(key, token);
         let room = ROOM + head.as_ref().map_or(0, Vec::len) + length(result);
         let mut command = call(&scripts::COMPLETE, key, 4, room);
         let mut in_progress = command.writer_for_next_arg();
@@ -128,7 +130,7 @@ impl RedisStore {
         release: Release<'_>,
         lease: Duration,
     ) -> Result<Answer, StoreError> {
-        self.heads.take(token);
+        self.heads.take(key, token);
         let (how, error) = match release {
             Release::Failed(error) => ("failed", error),
             Release::GivenUp => ("given-up", ""),
@@ -145,7 +147,7 @@ impl RedisStore {
         lease: Duration,
         superseded: Option<(&Completed, Retention)>,
     ) -> Result<Answer, StoreError> {
-        self.heads.take(token);
+        self.heads.take(key, token);
         let room = ROOM + superseded.map_or(0, |(completed, _)| length(&completed.result));
         let mut command = call(&scripts::RELEASE, key, 7, room);
         command.arg(token.text().as_bytes()).arg("put-back").arg("").arg(value::millis(lease.saturating_mul(2)));

@@ -5,15 +5,18 @@
 //! that calls has a connection of its own. A connection that is of no more use is forgotten; the next caller makes
 //! another, once for all who wait.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use redis::{Client, Cmd, Value};
+use redis::{Cmd, Value};
 use tokio::runtime::{Handle, Id};
 use tokio::sync::watch;
 
+use super::address::{Address, How};
 use super::error::{Ended, Failure, NoAnswer, NotConnected};
 use super::handshake;
+use super::sentinel::Sentinel;
 use super::wire::Wire;
 use crate::store::{StoreError, StoreErrorKind};
 
@@ -27,6 +30,38 @@ pub(super) struct Timeouts {
     pub(super) response: Duration,
     /// For a connection, all tries together.
     pub(super) connect: Duration,
+}
+
+/// Where the server is that connections lead to.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// Always at the same place.
+    Fixed(Address),
+    /// Where the Sentinels say.
+    Sentinel(Sentinel),
+}
+
+impl Place {
+    pub(super) async fn address(&self) -> Result<Address, StoreError> {
+        match self {
+            Self::Fixed(address) => Ok(address.clone()),
+            Self::Sentinel(sentinel) => sentinel.primary().await,
+        }
+    }
+
+    /// Whether it is always there.
+    pub(super) fn is(&self, address: &Address) -> bool {
+        matches!(self, Self::Fixed(fixed) if fixed == address)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(address) => address.fmt(f),
+            Self::Sentinel(sentinel) => sentinel.fmt(f),
+        }
+    }
 }
 
 /// One connection, on one runtime. It ends with its last user.
@@ -44,21 +79,33 @@ type Attempt = Result<Arc<Connection>, NotConnected>;
 
 /// The table of live connections, and of attempts to make one.
 pub(super) struct Connections {
-    pub(super) client: Client,
-    pub(super) timeouts: Timeouts,
+    pub(super) place: Place,
+    pub(super) how: Arc<How>,
     live: RwLock<Vec<(Id, Arc<Connection>)>>,
     attempts: Mutex<Vec<(Id, watch::Receiver<Option<Attempt>>)>>,
 }
 
 impl Connections {
-    pub(super) fn new(client: Client, timeouts: Timeouts) -> Self {
-        Self { client, timeouts, live: RwLock::default(), attempts: Mutex::default() }
+    pub(super) fn new(place: Place, how: Arc<How>) -> Self {
+        Self { place, how, live: RwLock::default(), attempts: Mutex::default() }
     }
 
     /// Sends one command on this runtime's connection, which is made if there is none.
     pub(super) async fn send(self: &Arc<Self>, command: &Cmd) -> Result<Value, Failure> {
         let connection = self.connection().await?;
         let answer = connection.0.send(command).await;
+        self.judge(&connection, answer)
+    }
+
+    /// Sends one command behind another that prepares the server for it.
+    pub(super) async fn send_behind(self: &Arc<Self>, first: &Cmd, command: &Cmd) -> Result<Value, Failure> {
+        let connection = self.connection().await?;
+        let answer = connection.0.send_both(first, command).await;
+        self.judge(&connection, answer)
+    }
+
+    /// Forgets a connection whose answer says that it is of no more use.
+    fn judge(&self, connection: &Connection, answer: Result<Value, Failure>) -> Result<Value, Failure> {
         if let Err(Failure::Store { reconnect: true, .. }) = answer {
             self.forget(&connection.0);
         }
@@ -120,10 +167,10 @@ impl Connections {
         if let Some(connection) = self.live(runtime) {
             return Ok(connection);
         }
-        let connected = tokio::time::timeout(self.timeouts.connect, self.try_connect()).await;
+        let connected = tokio::time::timeout(self.how.timeouts.connect, self.try_connect()).await;
         let connection = connected
-            .unwrap_or_else(|_| Err(StoreError::unavailable(NoAnswer { within: self.timeouts.connect })))
-            .map_err(|error| NotConnected::new(self.client.get_connection_info().addr().to_string().into(), error))?;
+            .unwrap_or_else(|_| Err(StoreError::unavailable(NoAnswer { within: self.how.timeouts.connect })))
+            .map_err(|error| NotConnected::new(self.place.to_string().into(), error))?;
         let connection = Arc::new(connection);
         let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
         live.retain(|(id, _)| *id != runtime);

@@ -60,6 +60,8 @@ struct Outgoing {
     written: usize,
     /// All other tasks had their turn since the last write.
     gathered: bool,
+    /// What the stream has taken may still be in a buffer of its own, as it is with TLS.
+    unflushed: bool,
 }
 
 /// Answers on their way.
@@ -110,10 +112,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     }
 
     fn write(&mut self, cx: &mut Context<'_>) -> Result<(), Ended> {
-        let Outgoing { commands, written, gathered } = &mut self.outgoing;
+        let Outgoing { commands, written, gathered, unflushed } = &mut self.outgoing;
         loop {
             if commands.is_empty() && *gathered {
                 self.wire.take_unsent(commands);
+            }
+            if *unflushed {
+                match Pin::new(&mut self.stream).poll_flush(cx) {
+                    // The stream wakes the driver when it can take more.
+                    Poll::Pending => {}
+                    Poll::Ready(Ok(())) => *unflushed = false,
+                    Poll::Ready(Err(error)) => return Err(error.into()),
+                }
             }
             if commands.is_empty() {
                 return Ok(());
@@ -128,9 +138,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                 *written = 0;
                 commands.clear();
                 commands.shrink_to(KEPT);
-                if let Poll::Ready(Err(error)) = Pin::new(&mut self.stream).poll_flush(cx) {
-                    return Err(error.into());
-                }
+                *unflushed = true;
             }
         }
     }

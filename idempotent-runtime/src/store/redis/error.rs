@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use redis::{ErrorKind, RedisError};
 
+use super::cluster::Slot;
 use crate::store::{StoreError, StoreErrorKind};
 
 /// Why a command has no answer that the store can use.
@@ -17,6 +18,10 @@ pub(super) enum Failure {
     WrongType,
     /// The server does not know the script.
     NoScript,
+    /// Another node of the Cluster serves the key's slot.
+    Moved(Redirect),
+    /// Another node of the Cluster is about to get the key's slot, and has or gets this key.
+    Ask(Redirect),
     /// The store cannot answer.
     Store {
         error: StoreError,
@@ -30,6 +35,12 @@ impl Failure {
         let (passing, reconnect) = match error.code() {
             Some("WRONGTYPE") => return Self::WrongType,
             Some("NOSCRIPT") => return Self::NoScript,
+            Some(code @ ("MOVED" | "ASK")) => {
+                if let Some(to) = error.detail().and_then(Redirect::read) {
+                    return if code == "MOVED" { Self::Moved(to) } else { Self::Ask(to) };
+                }
+                (false, false)
+            }
             // A demoted primary; a password that was changed: the connection would answer this for good.
             Some("READONLY" | "NOAUTH") => (true, true),
             // Starting, failing over, busy with a script, out of memory, or unable to save: all of it passes.
@@ -57,8 +68,30 @@ impl Failure {
         match self {
             Self::WrongType => StoreError::refused("the key holds another type than a record"),
             Self::NoScript => StoreError::unavailable("the server forgot a script that had just been loaded"),
+            Self::Moved(_) | Self::Ask(_) => StoreError::refused(
+                "the server is one node of a Cluster, and the key is at another: write redis+cluster://",
+            ),
             Self::Store { error, .. } => error,
         }
+    }
+}
+
+/// Where a node sends a command.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Redirect {
+    pub(super) slot: Slot,
+    /// Empty for the host of the node that says so.
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+impl Redirect {
+    /// Reads `slot host:port`.
+    fn read(text: &str) -> Option<Self> {
+        let (slot, address) = text.split_once(' ')?;
+        let (host, port) = address.rsplit_once(':')?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        Some(Self { slot: Slot::new(slot.parse().ok()?)?, host: host.to_owned(), port: port.parse().ok()? })
     }
 }
 
@@ -222,12 +255,29 @@ mod tests {
             ("ERR unknown command 'SET'", (Refused, false)),
             ("WRONGPASS invalid username-password pair or user is disabled.", (Refused, false)),
             ("NOPERM this user has no permissions to run the 'evalsha' command", (Refused, false)),
-            ("MOVED 3999 127.0.0.1:6381", (Refused, false)),
+            ("MOVED nonsense", (Refused, false)),
         ] {
             assert_eq!(kind(server(line)), expected, "{line}");
         }
         assert_eq!(kind(std::io::Error::from(std::io::ErrorKind::ConnectionReset).into()), (Unavailable, true));
         assert_eq!(kind((ErrorKind::Parse, "nonsense").into()), (Refused, true));
+    }
+
+    #[test]
+    fn a_node_says_where_to_go() {
+        for (line, host, port) in [
+            ("MOVED 3999 127.0.0.1:6381", "127.0.0.1", 6381),
+            ("MOVED 3999 ::1:6381", "::1", 6381),
+            ("MOVED 3999 :6381", "", 6381),
+        ] {
+            let Failure::Moved(to) = Failure::of(server(line)) else { panic!("{line}") };
+            assert_eq!((to.slot, &*to.host, to.port), (Slot::new(3999).expect("there is one"), host, port));
+        }
+        assert!(
+            matches!(Failure::of(server("ASK 3999 node.example:1")), Failure::Ask(to) if to.host == "node.example")
+        );
+        let error = Failure::of(server("MOVED 3999 127.0.0.1:6381")).into_error();
+        assert!(error.to_string().contains("redis+cluster://"), "{error}");
     }
 
     #[test]

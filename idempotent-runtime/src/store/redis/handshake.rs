@@ -1,28 +1,22 @@
-//! How a connection is made: TCP, login, a look at the server, and the scripts.
+//! How a connection is made: login, a look at the server, and the scripts.
 
 use std::sync::Arc;
 
 use redis::{Cmd, RedisConnectionInfo, Value};
-use tokio::net::TcpStream;
 
 use super::connection::{Connection, Connections};
-use super::driver::Driver;
 use super::error::Failure;
 use super::scripts;
-use super::url;
 use super::wire::{Answer, Wire};
 use crate::store::StoreError;
 
 const NEEDS: &str = "idempotent needs Redis 7.0 or later, or Valkey 7.2 or later";
 
-/// Opens one connection on the current runtime.
+/// Opens one connection on the current runtime, to a server that takes writes.
 pub(super) async fn open(connections: &Arc<Connections>) -> Result<Connection, StoreError> {
-    let stream = TcpStream::connect(url::tcp(&connections.client)?).await.map_err(StoreError::unavailable)?;
-    stream.set_nodelay(true).map_err(StoreError::unavailable)?;
-    let connection = Connection(Arc::new(Wire::default()));
-    let response_timeout = connections.timeouts.response;
-    tokio::spawn(Driver::new(stream, Arc::clone(&connection.0), response_timeout, Arc::downgrade(connections)));
-    greet(&connection.0, connections.client.get_connection_info().redis_settings()).await?;
+    let address = connections.place.address().await?;
+    let connection = address.open(&connections.how, Arc::downgrade(connections)).await?;
+    greet(&connection.0, &connections.how.login).await?;
     Ok(connection)
 }
 
@@ -36,6 +30,12 @@ async fn greet(wire: &Wire, settings: &RedisConnectionInfo) -> Result<(), StoreE
     for answer in select.into_iter().chain(scripts) {
         answer.await.map_err(Failure::into_error)?;
     }
+    Ok(())
+}
+
+/// Logs in, to ask whatever server it is.
+pub(super) async fn login(wire: &Wire, settings: &RedisConnectionInfo) -> Result<(), StoreError> {
+    wire.send(&hello(settings)).await.map_err(refused_greeting)?;
     Ok(())
 }
 

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::key::Key;
 use crate::token::Token;
 
 /// Heads that are remembered at the most. When there are more, some belong to calls that never ended here, and
@@ -16,23 +17,24 @@ const MOST: usize = 1 << 16;
 
 /// The heads of live claims: what stands in a record between its state and what belongs to that state.
 #[derive(Debug, Default)]
-pub(super) struct Heads(Mutex<HashMap<Token, Vec<u8>>>);
+pub(super) struct Heads(Mutex<HashMap<Token, (Key, Vec<u8>)>>);
 
 impl Heads {
-    pub(super) fn remember(&self, token: Token, head: Vec<u8>) {
+    pub(super) fn remember(&self, key: &Key, token: Token, head: Vec<u8>) {
         let mut heads = self.all();
         if heads.len() >= MOST {
             heads.clear();
         }
-        heads.insert(token, head);
+        heads.insert(token, (key.clone(), head));
     }
 
     /// Gives back what was remembered, and forgets it.
-    pub(super) fn take(&self, token: Token) -> Option<Vec<u8>> {
-        self.all().remove(&token)
+    pub(super) fn take(&self, key: &Key, token: Token) -> Option<Vec<u8>> {
+        let (of, head) = self.all().remove(&token)?;
+        (of.as_str() == key.as_str()).then_some(head)
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<Token, Vec<u8>>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<Token, (Key, Vec<u8>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -44,12 +46,21 @@ mod tests {
     #[test]
     fn heads_are_given_back_once_and_never_pile_up() {
         let heads = Heads::default();
+        let key = Key::from_text("order:1");
         let token = |number: usize| Token::from_u128(number as u128);
         for number in 0..=MOST {
-            heads.remember(token(number), vec![1]);
+            heads.remember(&key, token(number), vec![1]);
         }
         assert_eq!(heads.all().len(), 1);
-        assert_eq!(heads.take(token(MOST)), Some(vec![1]));
-        assert_eq!(heads.take(token(MOST)), None);
+        assert_eq!(heads.take(&key, token(MOST)), Some(vec![1]));
+        assert_eq!(heads.take(&key, token(MOST)), None);
+    }
+
+    #[test]
+    fn a_head_belongs_to_its_key() {
+        let heads = Heads::default();
+        let (key, other, token) = (Key::from_text("order:1"), Key::from_text("order:2"), Token::from_u128(1));
+        heads.remember(&key, token, vec![1]);
+        assert_eq!(heads.take(&other, token), None);
     }
 }

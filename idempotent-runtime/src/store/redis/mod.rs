@@ -8,18 +8,31 @@
 //! - `scripts`: the Lua files
 //! - `heads`: what this process wrote of its own live claims
 //! - `connection`, `handshake`: one connection for each runtime, made anew when it is of no more use
+//! - `link`, `cluster`: which server a command goes to
+//! - `sentinel`, `inquiry`: where the primary is, in the words of others
 //! - `wire`, `driver`, `reading`: a connection: the commands of many callers in one write, the answers handed out
-//! - `error`, `url`: what the client's errors mean, which server a URL names
+//! - `address`, `tls`, `url`: where servers are and how to reach them
+//! - `findings`: what is dangerous to the records
+//! - `error`: what the client's errors mean
 
+mod address;
 mod admin;
+mod builder;
+mod cluster;
 mod commands;
 mod connection;
 mod driver;
 mod error;
+mod findings;
 mod handshake;
 mod heads;
+mod inquiry;
+mod link;
 mod reading;
 mod scripts;
+mod sentinel;
+#[cfg(feature = "tls")]
+mod tls;
 mod url;
 mod value;
 mod wire;
@@ -28,8 +41,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::connection::{Connections, Timeouts};
+pub use self::builder::RedisStoreBuilder;
+pub use self::findings::{Finding, Severity};
 use self::heads::Heads;
+use self::link::Link;
 use super::{
     Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, Release, Reply, Retention, Store, StoreError, Watch,
 };
@@ -38,10 +53,10 @@ use crate::key::Key;
 use crate::record::{Completed, Recorded};
 use crate::token::Token;
 
-/// A store on one Redis or Valkey server.
+/// A store on Redis or Valkey: one server, a primary behind Sentinels, or a Cluster.
 ///
 /// Each key is one string, one line that a person can read in `redis-cli`. Needs Redis 7.0 or Valkey 7.2, and the
-/// permission to run `HELLO`, `SELECT`, `SET`, `GET`, `GETRANGE`, `PEXPIRE`, `PTTL`, `TIME`, `EVALSHA` and `SCRIPT LOAD`.
+/// permission to run `HELLO`, `SELECT`, `INFO`, `SET`, `GET`, `GETRANGE`, `PEXPIRE`, `PTTL`, `TIME`, `EVALSHA` and `SCRIPT LOAD`.
 ///
 /// Every runtime that calls gets a connection of its own. A connection that is lost, that ended up at a replica, or
 /// whose server has been silent for the [response time-out](RedisStoreBuilder::response_timeout) is given up: all who
@@ -63,12 +78,22 @@ use crate::token::Token;
 /// ```
 #[derive(Clone)]
 pub struct RedisStore {
-    connections: Arc<Connections>,
+    connections: Link,
     heads: Arc<Heads>,
 }
 
 impl RedisStore {
-    /// Connects to `redis://[user[:password]@]host[:port][/database]` with the defaults.
+    /// Connects to the server that `url` names, with the defaults.
+    ///
+    /// | URL | |
+    /// |---|---|
+    /// | `redis://[user[:password]@]host[:port][/database]` | over TCP |
+    /// | `rediss://…` | the same over TLS (feature `tls`): the certificate is always checked |
+    /// | `redis+unix:///path[?db=database][&user=user][&pass=password]` | over a Unix socket |
+    /// | `redis+sentinel://[user[:password]@]host[:port][,host[:port]…]/primary[/database]` | to the primary that these Sentinels know by this name; `rediss+sentinel` over TLS |
+    /// | `redis+cluster://[user[:password]@]host[:port][,host[:port]…]` | to the Cluster of which these are some nodes; `rediss+cluster` over TLS |
+    ///
+    /// What the client `redis` accepts besides is accepted too: `valkey://`, `valkeys://`, `valkey+unix://`, `unix:`.
     ///
     /// # Errors
     ///
@@ -93,72 +118,16 @@ impl RedisStore {
     /// # }
     /// ```
     pub fn builder() -> RedisStoreBuilder {
-        RedisStoreBuilder {
-            timeouts: Timeouts { response: Duration::from_millis(500), connect: Duration::from_secs(1) },
-        }
+        RedisStoreBuilder::new()
     }
 }
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let info = self.connections.client.get_connection_info();
         f.debug_struct("RedisStore")
-            .field("address", &format_args!("{}", info.addr()))
-            .field("database", &info.redis_settings().db())
+            .field("address", &format_args!("{}", self.connections))
+            .field("database", &self.connections.database())
             .finish_non_exhaustive()
-    }
-}
-
-/// Settings of a [`RedisStore`].
-#[derive(Clone, Copy, Debug)]
-#[must_use]
-pub struct RedisStoreBuilder {
-    timeouts: Timeouts,
-}
-
-impl RedisStoreBuilder {
-    /// How long the server may stay silent while an answer is owed, before its connection is given up: 500 ms by
-    /// default. Measured in quarters, so it can take a quarter more.
-    pub fn response_timeout(mut self, timeout: Duration) -> Self {
-        self.timeouts.response = timeout;
-        self
-    }
-
-    /// How long a new connection may take, all tries together: 1 s by default.
-    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.timeouts.connect = timeout;
-        self
-    }
-
-    /// Connects to the server that `url` names.
-    ///
-    /// # Errors
-    ///
-    /// As [`RedisStore::connect`].
-    pub async fn connect(self, url: &str) -> Result<RedisStore, StoreError> {
-        self.connect_with(url::client(url)?).await
-    }
-
-    /// Connects to the server of a client of your own: its address, login and database are used, and nothing else.
-    ///
-    /// # Errors
-    ///
-    /// As [`RedisStore::connect`].
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use idempotent_runtime::store::RedisStore;
-    ///
-    /// let client = redis::Client::open(("cache.example", 6379))?;
-    /// let store = RedisStore::builder().connect_with(client).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn connect_with(self, client: redis::Client) -> Result<RedisStore, StoreError> {
-        url::tcp(&client)?;
-        let connections = Arc::new(Connections::new(client, self.timeouts));
-        connections.connection().await?;
-        Ok(RedisStore { connections, heads: Arc::default() })
     }
 }
 

@@ -44,13 +44,23 @@ enum Place {
 impl Wire {
     /// Puts a command on its way. It leaves with the commands of all who are about to send one.
     pub(super) fn send(&self, command: &Cmd) -> Answer<'_> {
+        self.put(|queue| queue.put(command, Place::Waiting(None)))
+    }
+
+    /// Puts two commands on their way, with nobody's in between. The answer is that to the second.
+    pub(super) fn send_both(&self, first: &Cmd, second: &Cmd) -> Answer<'_> {
+        self.put(|queue| {
+            queue.put(first, Place::Left);
+            queue.put(second, Place::Waiting(None))
+        })
+    }
+
+    fn put(&self, put: impl FnOnce(&mut Queue) -> usize) -> Answer<'_> {
         let mut queue = self.lock();
         if queue.ended.is_some() {
             return Answer { wire: self, place: None };
         }
-        command.write_packed_command(&mut queue.unsent);
-        let place = queue.places.insert(Place::Waiting(None));
-        queue.order.push_back(place);
+        let place = put(&mut queue);
         let driver = queue.driver.take();
         drop(queue);
         if let Some(driver) = driver {
@@ -122,6 +132,15 @@ impl Wire {
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    fn put(&mut self, command: &Cmd, place: Place) -> usize {
+        command.write_packed_command(&mut self.unsent);
+        let place = self.places.insert(place);
+        self.order.push_back(place);
+        place
     }
 }
 

@@ -209,3 +209,58 @@ async fn a_command_larger_than_the_pipe_arrives_whole() {
     assert_eq!(answer.expect("an answer"), Value::Int(1));
     assert_eq!(bytes, command.get_packed_command());
 }
+
+/// A stream that keeps what is written until it is flushed, and is slow to flush: as TLS does when the network is full.
+struct Keeping {
+    stream: DuplexStream,
+    kept: Vec<u8>,
+    asked: bool,
+}
+
+impl AsyncWrite for Keeping {
+    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.kept.extend_from_slice(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Self { stream, kept, asked } = &mut *self;
+        if !std::mem::replace(asked, true) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        while !kept.is_empty() {
+            let Poll::Ready(written) = Pin::new(&mut *stream).poll_write(cx, kept) else { return Poll::Pending };
+            kept.drain(..written?);
+        }
+        *asked = false;
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+impl AsyncRead for Keeping {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, into)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_stream_keeps_is_flushed_until_it_has_left() {
+    let (stream, mut server) = duplex(8);
+    let wire = Arc::new(Wire::default());
+    let keeping = Keeping { stream, kept: Vec::new(), asked: false };
+    tokio::spawn(Driver::new(keeping, Arc::clone(&wire), TIMEOUT, Weak::new()));
+    for _ in 0..2 {
+        let command = question();
+        let answered = async {
+            questions(&mut server, 1).await;
+            answers(&mut server, ":1\r\n").await;
+        };
+        let (answer, ()) = tokio::join!(wire.send(&command), answered);
+        assert_eq!(answer.expect("it has left"), Value::Int(1));
+    }
+}

@@ -1,0 +1,89 @@
+//! Problems as clients get them: problem details (RFC 9457), of a stable type each.
+
+use std::time::Duration;
+
+use ::http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, LINK, RETRY_AFTER};
+use ::http::{HeaderMap, HeaderValue, Response, StatusCode};
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::problem::Problem;
+
+/// Where the problems are described, unless the application says otherwise.
+const DOCUMENTATION: &str = "https://docs.rs/idempotent-runtime/latest/idempotent_runtime/guide/http/index.html";
+
+/// Stands in the extensions of what a layer or an error of the runtime has answered: a layer further out does not store
+/// it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwnAnswer;
+
+/// How problems are told.
+#[derive(Clone, Debug)]
+pub(super) struct Problems {
+    pub(super) documentation: Box<str>,
+    pub(super) statuses: Vec<(Problem, StatusCode)>,
+}
+
+impl Default for Problems {
+    fn default() -> Self {
+        Self { documentation: DOCUMENTATION.into(), statuses: Vec::new() }
+    }
+}
+
+#[derive(Serialize)]
+struct Details<'a> {
+    r#type: &'a str,
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+}
+
+impl Problems {
+    pub(super) fn type_of(&self, problem: Problem) -> String {
+        format!("{}#{}", self.documentation, problem.name())
+    }
+
+    pub(super) fn status_of(&self, problem: Problem) -> StatusCode {
+        let chosen = self.statuses.iter().rev().find(|(of, _)| *of == problem);
+        chosen.map_or_else(|| problem.status(), |(_, status)| *status)
+    }
+
+    /// What a client gets. `detail` in place of the problem's own; `after` says when to come back, where that is known.
+    pub(super) fn answer<B: From<Bytes>>(
+        &self,
+        problem: Problem,
+        detail: Option<&str>,
+        after: Option<Duration>,
+    ) -> Response<B> {
+        let (kind, status) = (self.type_of(problem), self.status_of(problem));
+        let detail = detail.unwrap_or_else(|| problem.detail());
+        let details = Details { r#type: &kind, title: problem.title(), status: status.as_u16(), detail };
+        // Four texts and a number: nothing in them can fail.
+        let body = serde_json::to_vec(&details).unwrap_or_default();
+        let mut response = Response::new(B::from(Bytes::from(body)));
+        *response.status_mut() = status;
+        *response.headers_mut() = headers(problem, &kind, after);
+        response.extensions_mut().insert(OwnAnswer);
+        response
+    }
+}
+
+fn headers(problem: Problem, kind: &str, after: Option<Duration>) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(5);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static("en"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // The builder has checked what the application gave.
+    if let Ok(link) = format!("<{kind}>; rel=\"describedby\"; type=\"text/html\"").parse() {
+        headers.insert(LINK, link);
+    }
+    if problem.is_passing() {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds(after.unwrap_or_default())));
+    }
+    headers
+}
+
+/// Whole seconds, at least one, and not less than asked for.
+fn seconds(after: Duration) -> u64 {
+    (after.as_secs() + u64::from(after.subsec_nanos() > 0)).max(1)
+}

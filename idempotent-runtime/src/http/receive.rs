@@ -1,0 +1,87 @@
+//! Reading a request's body to its end, before anything is claimed.
+
+use std::error::Error as StdError;
+use std::pin::pin;
+
+use bytes::{Bytes, BytesMut};
+use http_body::Body;
+use http_body_util::{BodyExt as _, LengthLimitError};
+
+use super::body::BoxError;
+use super::budget::{Budget, Held};
+use super::problem::Problem;
+
+/// A body in memory.
+#[derive(Debug)]
+pub(super) struct Received {
+    pub(super) bytes: Bytes,
+    pub(super) held: Held,
+}
+
+/// Reads `body` to its end: at most `limit` bytes, and no more than there is room for. A client that goes away meanwhile
+/// has had nothing claimed. Trailers are left out.
+pub(super) async fn receive<B>(body: B, limit: usize, budget: &Budget) -> Result<Received, Problem>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>>,
+{
+    // What is announced is held at once, and refused before the client sends it.
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > limit {
+        return Err(Problem::BodyTooLarge);
+    }
+    let mut held = budget.hold(announced).ok_or(Problem::Overloaded)?;
+    let mut body = pin!(body);
+    let mut bytes = Gathered::default();
+    let mut length = 0;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(why)?.into_data() else { continue };
+        let before = length.max(announced);
+        length += data.len();
+        if length > limit {
+            return Err(Problem::BodyTooLarge);
+        }
+        if !held.grow(length.saturating_sub(before)) {
+            return Err(Problem::Overloaded);
+        }
+        bytes.push(data);
+    }
+    Ok(Received { bytes: bytes.into_bytes(), held })
+}
+
+/// A limit of a layer further out is a body that is too large; everything else is a client that has gone away or does
+/// not speak HTTP.
+fn why(error: impl Into<BoxError>) -> Problem {
+    let error: BoxError = error.into();
+    let mut cause: Option<&(dyn StdError + 'static)> = Some(&*error);
+    while let Some(error) = cause {
+        if error.is::<LengthLimitError>() {
+            return Problem::BodyTooLarge;
+        }
+        cause = error.source();
+    }
+    Problem::BodyUnreadable
+}
+
+/// Chunks put together; one chunk, which is the usual case, is not copied.
+#[derive(Default)]
+struct Gathered {
+    first: Bytes,
+    all: BytesMut,
+}
+
+impl Gathered {
+    fn push(&mut self, chunk: Bytes) {
+        if self.first.is_empty() && self.all.is_empty() {
+            self.first = chunk;
+            return;
+        }
+        if self.all.is_empty() {
+            self.all.extend_from_slice(&std::mem::take(&mut self.first));
+        }
+        self.all.extend_from_slice(&chunk);
+    }
+
+    fn into_bytes(self) -> Bytes {
+        if self.all.is_empty() { self.first } else { self.all.freeze() }
+    }
+}

@@ -1,0 +1,167 @@
+//! A call from its first poll to its reply, between the guard and a handler of any types.
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::task::{Context, Poll, ready};
+
+use super::handled::{Handled, Side};
+use crate::codec::ResultSlot;
+use crate::error::{Error, ErrorKind};
+use crate::guard::{Before, Ending, Guard};
+use crate::outcome::{Outcome, OutcomeKind};
+use crate::policy::OnDuplicate;
+use crate::read::Reader;
+use crate::record::{CodecTag, Completed, Encoded, NoResult, Recorded};
+use crate::reply::Judgement;
+
+/// Drives the call to its reply, which the handler keeps. The guard is taken away when the call has ended.
+pub(super) fn drive(
+    call: &mut Option<Result<Box<Guard>, Error>>,
+    handler: &mut dyn Handled,
+    cx: &mut Context<'_>,
+) -> Poll<()> {
+    let guard = match call {
+        Some(Ok(guard)) => guard,
+        Some(Err(_)) => {
+            handler.drop_body();
+            let Some(Err(error)) = call.take() else { unreachable!("looked at just now") };
+            refuse_early(handler, error);
+            return Poll::Ready(());
+        }
+        None => panic!("`Run` was polled after it had returned"),
+    };
+    let span = guard.span().clone();
+    let _entered = span.enter();
+    if handler.replied().is_none() {
+        loop {
+            match ready!(guard.poll_before(cx)) {
+                Before::Poll => match guard.inside(|| handler.poll_body(cx)) {
+                    Poll::Ready(()) => break,
+                    Poll::Pending if guard.was_asked() => {}
+                    Poll::Pending => return Poll::Pending,
+                },
+                Before::Answer(completed) => {
+                    handler.drop_body();
+                    let answered = answer(guard, &completed, handler);
+                    *call = None;
+                    if let Err(error) = answered {
+                        handler.fail(error);
+                    }
+                    return Poll::Ready(());
+                }
+                Before::Refuse(error) => {
+                    handler.drop_body();
+                    *call = None;
+                    handler.fail(error);
+                    return Poll::Ready(());
+                }
+            }
+        }
+        if let Some(ttl) = handler.ttl() {
+            guard.keep_for(ttl);
+        }
+        guard.returned(handler.replied() == Some(Side::Value));
+        handler.drop_body();
+        let ending = ending(guard, handler);
+        guard.settle(ending);
+    }
+    ready!(guard.poll_settled(cx));
+    *call = None;
+    Poll::Ready(())
+}
+
+/// Ends a call that was never prepared.
+fn refuse_early(handler: &mut dyn Handled, error: Error) {
+    crate::observe::refused_early(&error);
+    if let Some(recorder) = crate::context::recorder() {
+        recorder.record(Outcome::refused(&error));
+    }
+    handler.fail(error);
+}
+
+/// How a reply is to be settled.
+fn ending(guard: &Guard, handler: &dyn Handled) -> Ending {
+    if handler.replied() == Some(Side::Value) {
+        // A codec of the application's may encrypt: it is not passed by.
+        let built_in = guard.core().codec().tag() == CodecTag::JSON;
+        if let Some((tag, bytes)) = if built_in { handler.plain() } else { None } {
+            return Ending::Value(guard.encoded(tag, bytes).map_or_else(Recorded::Nothing, Recorded::Value));
+        }
+        return Ending::Value(match handler.value() {
+            Some(value) => guard.encode(value).map_or_else(Recorded::Nothing, Recorded::Value),
+            None => Recorded::Nothing(NoResult::NotWanted),
+        });
+    }
+    match handler.judgement() {
+        Judgement::Release => Ending::Failure(last_error(guard, handler)),
+        Judgement::Record(error) => Ending::Final(guard.encode(error).map_or_else(Recorded::Nothing, Recorded::Error)),
+        Judgement::Reject(summary) => Ending::Final(Recorded::Rejected(summary.into())),
+        #[cfg(feature = "http")]
+        Judgement::Hold => Ending::GivenUp,
+    }
+}
+
+/// What the record says of an error after which a retry may run.
+fn last_error(guard: &Guard, handler: &dyn Handled) -> Cow<'static, str> {
+    // What hides its key says nothing of the message in its error either.
+    let text = if guard.hides() { None } else { handler.text() };
+    match text {
+        Some(text) if !text.is_empty() => Cow::Owned(text),
+        _ => Cow::Borrowed("the handler returned an error"),
+    }
+}
+
+/// Answers a duplicate from the record.
+fn answer(guard: &mut Guard, completed: &Completed, handler: &mut dyn Handled) -> Result<(), Error> {
+    let attempt = completed.attempt;
+    let answered = reply_from(guard, &completed.result, handler).map_err(|error| error.key(guard.key().as_str()));
+    let outcome = match &answered {
+        Ok(()) if matches!(completed.result, Recorded::Error(_)) => Outcome::new(OutcomeKind::FailedForGood),
+        Ok(()) if guard.on_duplicate() == OnDuplicate::Skip => Outcome::new(OutcomeKind::Skipped),
+        Ok(()) => Outcome::new(OutcomeKind::Replayed),
+        Err(error) => Outcome::refused(error),
+    };
+    guard.end(&outcome.of_run(guard.key(), attempt));
+    answered
+}
+
+fn reply_from(guard: &Guard, recorded: &Recorded, handler: &mut dyn Handled) -> Result<(), Error> {
+    match recorded {
+        Recorded::Rejected(summary) => return Err(Error::new(ErrorKind::Failed).detail(summary.to_string())),
+        Recorded::Error(encoded) => return read(guard, encoded, Side::Error, handler),
+        Recorded::Value(_) | Recorded::Nothing(_) => {}
+    }
+    match guard.on_duplicate() {
+        OnDuplicate::Reject => return Err(Error::new(ErrorKind::Duplicate)),
+        OnDuplicate::Skip if handler.skip().is_some() => return Ok(()),
+        OnDuplicate::Skip | OnDuplicate::Replay => {}
+    }
+    match recorded {
+        Recorded::Value(encoded) => match handler.read_plain(encoded.codec, &encoded.bytes) {
+            Some(read) => read.map_err(|cause| Error::new(ErrorKind::Unreadable).because(cause)),
+            None => read(guard, encoded, Side::Value, handler),
+        },
+        Recorded::Nothing(why) => Err(Error::new(ErrorKind::ResultUnavailable).detail(match why {
+            NoResult::NotWanted => "the handler did not record results then",
+            NoResult::TooLarge => "it was too large",
+            NoResult::NotSerialisable => "it could not be serialised",
+        })),
+        Recorded::Error(_) | Recorded::Rejected(_) => unreachable!("answered above"),
+    }
+}
+
+/// Replies with a recorded side. A handler may record no such side: its options have changed since.
+fn read(guard: &Guard, encoded: &Encoded, side: Side, handler: &mut dyn Handled) -> Result<(), Error> {
+    let unreadable = |cause: Box<dyn StdError + Send + Sync>| Error::new(ErrorKind::Unreadable).because(cause);
+    let codec = guard
+        .core()
+        .codec_for(encoded.codec)
+        .ok_or_else(|| unreadable(format!("no codec reads `{}` here", encoded.codec).into()))?;
+    let mut is_read = false;
+    let mut fill = |from: Reader<'_, '_>| {
+        is_read = handler.read(side, from).transpose()?.is_some();
+        Ok(())
+    };
+    codec.decode(&encoded.bytes, ResultSlot::new(&mut fill)).map_err(unreadable)?;
+    if is_read { Ok(()) } else { Err(unreadable("this handler records no result of this kind".into())) }
+}

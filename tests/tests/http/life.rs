@@ -1,0 +1,338 @@
+//! Points 31 to 40: what happens over the life of a request and of its record.
+
+use std::io;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Method, Request, Response, StatusCode};
+use axum::routing::post;
+use axum::{Json, Router};
+use idempotent_runtime::admin::{Decision, State};
+use idempotent_runtime::http::{FingerprintBy, IdempotencyLayer, ServerErrors};
+use idempotent_runtime::store::Retention;
+use idempotent_runtime::testing::{Fault, FaultyStore, Gate, Operation};
+use idempotent_runtime::{
+    Error, Idempotency, MemoryStore, OnCrash, OnOutage, Outcome, OutcomeKind, current, idempotent, installed,
+};
+use serde_json::{Value, json};
+use tower::{ServiceBuilder, ServiceExt as _};
+use tower_http::cors::CorsLayer;
+
+use crate::support::{Answer, Ask, Runs, answering, layer, payments, record, scoped};
+
+/// A router whose handler waits at a gate.
+fn gated(runs: &Runs, gate: &Gate, layer: IdempotencyLayer) -> Router {
+    let (runs, gate) = (runs.clone(), gate.clone());
+    let pay = move || async move {
+        let run = runs.run();
+        gate.pass().await;
+        (StatusCode::CREATED, Json(json!({ "run": run })))
+    };
+    Router::new().route("/payments", post(pay)).layer(layer)
+}
+
+#[tokio::test]
+async fn point_31_a_client_that_goes_away_does_not_cancel_the_handler() {
+    let (idempotency, runs, gate) = (Idempotency::memory(), Runs::default(), Gate::new("paying"));
+    let layer = scoped(&idempotency).build().unwrap();
+    let router = gated(&runs, &gate, layer.clone());
+    let waiting = tokio::spawn(router.clone().oneshot(Ask::pay("k").request()));
+    gate.reached().await;
+    waiting.abort();
+    assert!(waiting.await.unwrap_err().is_cancelled(), "the client is gone");
+    assert_eq!(Ask::pay("k").to(&router).await.problem(), "in-flight", "and the run goes on");
+
+    // A graceful shutdown waits for it.
+    assert_eq!(idempotency.shutdown(Duration::from_millis(20)).await.unwrap_err(), 2, "a run and its claim");
+    gate.open();
+    idempotency.shutdown(Duration::from_mins(1)).await.expect("all is settled");
+    let retry = Ask::pay("k").to(&router).await;
+    assert_eq!((retry.status, retry.is_replay(), runs.count()), (201, true, 1));
+}
+
+#[tokio::test]
+async fn point_31_span_claim_and_ambient_handle_reach_the_handler() {
+    #[idempotent(prefix = "charge", keys = [id], ttl = 1h)]
+    async fn charge(id: u32) -> Result<u32, Error> {
+        Ok(id)
+    }
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).finish();
+    let _default = tracing::subscriber::set_default(subscriber);
+    let pay = || async {
+        tracing::info!("in the handler");
+        let claim = current().expect("a claim");
+        let charged = charge(7).await.expect("the ambient handle is there");
+        Json(json!({"charged": charged, "attempt": claim.attempt(), "charge": claim.derive("charge")}))
+    };
+    let router = Router::new().route("/payments", post(pay)).layer(layer());
+    let ambient = Idempotency::memory();
+    let span = tracing::info_span!("connection", peer = 17);
+    let response = ambient
+        .scope(tracing::Instrument::instrument(router.oneshot(Ask::pay("k").request()), span))
+        .await
+        .expect("infallible");
+    assert_eq!(response.extensions().get::<Outcome>().map(Outcome::kind), Some(OutcomeKind::Executed));
+    let answer: Value = serde_json::from_str(&Answer::of(response).await.body).unwrap();
+    assert_eq!((&answer["charged"], &answer["attempt"]), (&json!(7), &json!(1)));
+    assert_eq!(answer["charge"].as_str().map(str::len), Some(22));
+    let log = log.text();
+    let line = log.lines().find(|line| line.contains("in the handler")).expect("a line");
+    assert!(line.contains("connection{peer=17}") && line.contains("idempotent{prefix=\"http\""), "{line}");
+    assert!(installed().is_none());
+}
+
+#[tokio::test]
+async fn point_32_a_panic_is_settled_by_policy_and_goes_on() {
+    for (on_crash, retry) in [(OnCrash::Rerun, 200), (OnCrash::Hold, 500)] {
+        let runs = Runs::default();
+        let respond = |run| if run == 1 { panic!("the first run panics") } else { "paid" };
+        let router =
+            answering(&runs, respond).layer(scoped(&Idempotency::memory()).on_crash(on_crash).build().unwrap());
+        let first = tokio::spawn(router.clone().oneshot(Ask::pay("k").request())).await;
+        assert!(first.unwrap_err().is_panic(), "it reaches whoever called the service");
+        let answer = Ask::pay("k").to(&router).await;
+        assert_eq!(answer.status, retry, "{on_crash:?}");
+        if on_crash == OnCrash::Hold {
+            assert_eq!((&*answer.problem(), runs.count()), ("outcome-unknown", 1));
+        }
+    }
+}
+
+#[tokio::test]
+async fn point_32_an_error_of_the_service_is_settled_by_policy_and_passed_on() {
+    for (server_errors, second) in [(ServerErrors::Release, None), (ServerErrors::Hold, Some(500))] {
+        let runs = Runs::default();
+        let count = runs.clone();
+        let builder = scoped(&Idempotency::memory()).server_errors(server_errors);
+        let service = ServiceBuilder::new().layer(builder.build().unwrap()).service_fn(move |_: Request<Body>| {
+            count.run();
+            async { Err::<Response<Body>, _>(io::Error::other("no route to the bank")) }
+        });
+        let first = service.clone().oneshot(Ask::pay("k").request()).await;
+        assert_eq!(first.unwrap_err().to_string(), "no route to the bank");
+        let again = service.oneshot(Ask::pay("k").request()).await;
+        assert_eq!(again.as_ref().ok().map(|response| response.status().as_u16()), second);
+        assert_eq!(runs.count(), if second.is_none() { 2 } else { 1 });
+    }
+}
+
+#[tokio::test]
+async fn point_32_the_other_policies_of_the_guard_hold_too() {
+    let runs = Runs::default();
+    let builder = scoped(&Idempotency::memory()).max_attempts(NonZeroU32::new(2).unwrap());
+    let router = answering(&runs, |_| StatusCode::BAD_GATEWAY).layer(builder.build().unwrap());
+    for _ in 0..2 {
+        assert_eq!(Ask::pay("k").to(&router).await.status, 502);
+    }
+    assert_eq!(Ask::pay("k").to(&router).await.problem(), "attempts-exhausted");
+    assert_eq!(runs.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn point_32_a_run_that_takes_too_long_is_stopped() {
+    let (runs, gate) = (Runs::default(), Gate::new("paying"));
+    let layer = scoped(&Idempotency::memory()).timeout(Duration::from_secs(3)).build().unwrap();
+    let router = gated(&runs, &gate, layer);
+    let late = Ask::pay("k").to(&router).await;
+    assert_eq!((late.status, &*late.problem(), late.header("retry-after")), (503, "timed-out", Some("1")));
+    gate.open();
+    assert_eq!(Ask::pay("k").to(&router).await.status, 201, "its claim was released");
+}
+
+#[tokio::test]
+async fn point_33_lease_and_retention_are_two_things() {
+    let (idempotency, runs, gate) = (Idempotency::memory(), Runs::default(), Gate::new("paying"));
+    let layer = scoped(&idempotency).lease(Duration::from_secs(7)).ttl(Duration::from_hours(48)).build().unwrap();
+    let router = gated(&runs, &gate, layer.clone());
+    let first = tokio::spawn({
+        let router = router.clone();
+        async move { Ask::pay("k").to(&router).await }
+    });
+    gate.reached().await;
+    let State::InProgress { lease, .. } = record(&idempotency, &layer, "k").await.unwrap().state else { panic!() };
+    assert_eq!(lease, Duration::from_secs(7));
+    gate.open();
+    first.await.unwrap();
+    let Retention::For(left) = record(&idempotency, &layer, "k").await.unwrap().expires_in else { panic!() };
+    assert!(left > Duration::from_hours(47), "{left:?}");
+}
+
+#[tokio::test]
+async fn point_34_the_record_is_written_before_the_response_is_sent() {
+    let store = FaultyStore::new(MemoryStore::new());
+    let (idempotency, runs, gate) = (Idempotency::with_store(store.clone()), Runs::default(), Gate::new("completing"));
+    store.next(Operation::Complete, Fault::WaitsBefore(gate.clone()));
+    let layer = scoped(&idempotency).build().unwrap();
+    let router = payments(&runs).layer(layer.clone());
+    let first = tokio::spawn(async move { Ask::pay("k").to(&router).await });
+    gate.reached().await;
+    assert!(!first.is_finished(), "the handler has run, and its record is not written");
+    assert_eq!(runs.count(), 1);
+    gate.open();
+    assert_eq!(first.await.unwrap().status, 201);
+    assert!(matches!(record(&idempotency, &layer, "k").await.unwrap().state, State::Completed(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn point_35_without_a_store_nothing_runs_unless_asked_for() {
+    let store = FaultyStore::new(MemoryStore::new());
+    let (idempotency, runs) = (Idempotency::with_store(store.clone()), Runs::default());
+    let router = payments(&runs).layer(scoped(&idempotency).build().unwrap());
+    store.go_down();
+    let down = Ask::pay("k").to(&router).await;
+    assert_eq!((down.status, &*down.problem(), runs.count()), (503, "store-unavailable", 0));
+    assert_eq!(down.header("retry-after"), Some("1"));
+    let unguarded = payments(&runs).layer(scoped(&idempotency).on_outage(OnOutage::Run).build().unwrap());
+    assert_eq!(Ask::pay("k").to(&unguarded).await.status, 201);
+    assert_eq!(runs.count(), 1);
+    store.heal();
+    assert_eq!(Ask::pay("k").to(&router).await.status, 201, "the control");
+}
+
+#[tokio::test]
+async fn point_36_a_record_that_cannot_be_read_is_never_a_second_run() {
+    let (idempotency, runs) = (Idempotency::memory(), Runs::default());
+    let layer = scoped(&idempotency).server_errors(ServerErrors::Hold).build().unwrap();
+    let router = answering(&runs, |_| StatusCode::BAD_GATEWAY).layer(layer.clone());
+    assert_eq!(Ask::pay("k").to(&router).await.status, 502);
+    // Somebody resolves it with something that is no response.
+    let key = layer.record_key(&Method::POST, "/payments", Some("Bearer ada"), "k").unwrap();
+    let seen = idempotency.inspect(&key).await.unwrap().unwrap();
+    let decision = Decision { who: "ada", why: "by mistake" };
+    idempotency.resolve(&key, &seen, &"paid", Duration::from_hours(1), decision).await.unwrap();
+    let answer = Ask::pay("k").to(&router).await;
+    assert_eq!((answer.status, &*answer.problem(), runs.count()), (500, "record-unreadable", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn point_37_an_expired_key_is_new() {
+    let runs = Runs::default();
+    let router = payments(&runs).layer(scoped(&Idempotency::memory()).ttl(Duration::from_hours(1)).build().unwrap());
+    assert_eq!(Ask::pay("k").to(&router).await.status, 201);
+    tokio::time::advance(Duration::from_mins(59)).await;
+    assert!(Ask::pay("k").to(&router).await.is_replay());
+    tokio::time::advance(Duration::from_mins(2)).await;
+    let other = Ask::pay("k").body("another request").to(&router).await;
+    assert_eq!((other.status, other.is_replay(), runs.count()), (201, false, 2));
+}
+
+#[tokio::test]
+async fn point_38_a_browser_may_send_the_key_and_see_the_marker() {
+    let (runs, layer) = (Runs::default(), layer());
+    let cors = CorsLayer::new()
+        .allow_origin(tower_http::cors::Any)
+        .allow_headers(layer.request_headers())
+        .expose_headers(layer.response_headers());
+    let router = payments(&runs).layer(layer).layer(cors);
+    let preflight = Ask::new(Method::OPTIONS, "/payments")
+        .header("origin", "https://shop.example.com")
+        .header("access-control-request-method", "POST")
+        .header("access-control-request-headers", "idempotency-key");
+    let allowed = preflight.to(&router).await;
+    assert_eq!(allowed.header("access-control-allow-headers"), Some("idempotency-key"));
+    let paid = Ask::pay("k").header("origin", "https://shop.example.com").to(&router).await;
+    assert_eq!(paid.header("access-control-expose-headers"), Some("idempotent-replayed,retry-after,link"));
+}
+
+#[tokio::test]
+async fn point_39_the_rules_are_published_as_data() {
+    let builder = scoped(&Idempotency::memory()).required().strict().ttl(Duration::from_hours(48));
+    let builder = builder.key_length(16, 64).key_characters("A-Za-z0-9-").fingerprint(FingerprintBy::json());
+    let layer = builder.documentation("https://api.example.com/idempotency").build().unwrap();
+    let policy = serde_json::to_value(layer.policy()).unwrap();
+    let mut expected = json!({
+        "header": "Idempotency-Key",
+        "required": true,
+        "methods": ["POST", "PATCH"],
+        "key": {"syntax": "structured-field-string", "shortest": 16, "longest": 64, "characters": "A-Za-z0-9-"},
+        "expires_after_seconds": 172_800,
+        "fingerprint": "method, path and query, content type, body as JSON",
+        "waits_seconds": 0,
+        "server_errors": "released",
+        "replay_marker": "Idempotent-Replayed",
+    });
+    expected["problems"] = policy["problems"].clone();
+    assert_eq!(policy, expected);
+    let reused = json!({
+        "type": "https://api.example.com/idempotency#key-reused",
+        "status": 422,
+        "title": "Idempotency-Key is already used",
+    });
+    assert!(policy["problems"].as_array().unwrap().contains(&reused));
+
+    let openapi: Value = serde_json::from_str(&layer.openapi()).expect("JSON");
+    let parameter = &openapi["components"]["parameters"]["IdempotencyKey"];
+    assert_eq!((&parameter["name"], &parameter["required"]), (&json!("Idempotency-Key"), &json!(true)));
+    assert_eq!(
+        parameter["schema"],
+        json!({"type": "string", "minLength": 16, "maxLength": 64, "pattern": "^[A-Za-z0-9-]+$"})
+    );
+    assert!(parameter["description"].as_str().unwrap().contains("172800 seconds"), "the expiry is published");
+    for response in ["Idempotency400", "Idempotency409", "Idempotency422"] {
+        assert!(openapi["components"]["responses"][response]["description"].is_string(), "{response}");
+    }
+}
+
+/// What is logged while it is the default.
+#[derive(Clone, Debug, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl tracing_subscriber::fmt::MakeWriter<'_> for Log {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}
+
+#[tokio::test]
+async fn point_40_neither_key_nor_scope_is_logged() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_span_events(tracing_subscriber::fmt::format::FmtSpan::FULL)
+        .with_writer(log.clone())
+        .finish();
+    let _default = tracing::subscriber::set_default(subscriber);
+    let runs = Runs::default();
+    let store = FaultyStore::new(MemoryStore::new());
+    let layer = scoped(&Idempotency::with_store(store.clone())).server_errors(ServerErrors::Hold).build().unwrap();
+    let respond = |run| if run == 1 { StatusCode::OK } else { StatusCode::BAD_GATEWAY };
+    let router = answering(&runs, respond).layer(layer);
+    let ask = |key| Ask::pay(key).of("topsecret");
+    for (ask, status) in [
+        (ask("rawkey-1"), 200),
+        (ask("rawkey-1"), 200),
+        (ask("rawkey-1").body("other"), 422),
+        (ask("rawkey-2"), 502),
+        (ask("rawkey-2"), 500),
+        (ask("rawkey-3").key("\"rawkey-3"), 400),
+    ] {
+        assert_eq!(ask.to(&router).await.status, status);
+    }
+    store.next(Operation::Claim, Fault::Refuses);
+    assert_eq!(ask("rawkey-4").to(&router).await.status, 503);
+    let log = log.text();
+    assert!(log.contains("http:POST:/payments:") && log.contains("mismatch"), "the control: it does log\n{log}");
+    assert!(!log.contains("rawkey") && !log.contains("topsecret"), "{log}");
+}

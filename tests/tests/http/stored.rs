@@ -1,0 +1,367 @@
+//! Points 24 to 30: what is stored of a response, and of which.
+
+use std::convert::Infallible;
+use std::io::Write as _;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::http::header::CONTENT_ENCODING;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::sse::{Event, Sse};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use http_body::{Frame, SizeHint};
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use idempotent_runtime::admin::State;
+use idempotent_runtime::http::{Keep, ServerErrors};
+use idempotent_runtime::store::Retention;
+use idempotent_runtime::testing::{FaultyStore, Gate, Operation};
+use idempotent_runtime::{Codec, CodecTag, Idempotency, MemoryStore, NoResult, Recorded, ResultRef, ResultSlot};
+use tower::ServiceExt as _;
+use tower_http::compression::CompressionLayer;
+
+use crate::support::{Ask, Runs, answering, layer, record, scoped};
+
+/// Whether a response with this status is given again; else the retry runs.
+async fn is_stored(status: u16, server_errors: ServerErrors) -> bool {
+    let runs = Runs::default();
+    let builder = scoped(&Idempotency::memory()).server_errors(server_errors);
+    let respond = move |run: u32| (StatusCode::from_u16(status).unwrap(), run.to_string());
+    let router = answering(&runs, respond).layer(builder.build().unwrap());
+    let (first, second) = (Ask::pay("k").to(&router).await, Ask::pay("k").to(&router).await);
+    assert_eq!((first.status, second.status), (status, status));
+    assert_eq!(second.is_replay(), runs.count() == 1, "{status}");
+    second.is_replay()
+}
+
+#[tokio::test]
+async fn point_24_the_status_says_what_is_stored() {
+    for status in [200, 201, 202, 203, 207, 299, 301, 303, 307, 400, 402, 404, 405, 409, 410, 418, 422, 451] {
+        assert!(is_stored(status, ServerErrors::Release).await, "{status}");
+    }
+    for status in [401, 403, 408, 425, 429] {
+        assert!(!is_stored(status, ServerErrors::Store).await, "{status}");
+    }
+    for status in [500, 501, 503, 599] {
+        assert!(!is_stored(status, ServerErrors::Release).await, "{status}");
+        assert!(is_stored(status, ServerErrors::Store).await, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn point_24_a_held_server_error_waits_for_a_person() {
+    let (idempotency, runs) = (Idempotency::memory(), Runs::default());
+    let layer = scoped(&idempotency).server_errors(ServerErrors::Hold).build().unwrap();
+    let respond = |run: u32| if run == 1 { (StatusCode::BAD_GATEWAY, "?") } else { (StatusCode::OK, "paid") };
+    let router = answering(&runs, respond).layer(layer.clone());
+    let first = Ask::pay("k").to(&router).await;
+    assert_eq!((first.status, first.body.as_str()), (502, "?"), "the first caller gets what the handler said");
+    for _ in 0..2 {
+        let retry = Ask::pay("k").to(&router).await;
+        assert_eq!((retry.status, &*retry.problem(), runs.count()), (500, "outcome-unknown", 1));
+    }
+    let seen = record(&idempotency, &layer, "k").await.expect("a record");
+    let key = layer.record_key(&axum::http::Method::POST, "/payments", Some("Bearer ada"), "k").unwrap();
+    let decision = idempotent_runtime::admin::Decision { who: "ada", why: "the bank knows nothing of it" };
+    idempotency.release(&key, &seen, decision).await.expect("it is released");
+    assert_eq!(Ask::pay("k").to(&router).await.body, "paid");
+    assert!(Ask::pay("k").to(&router).await.is_replay());
+}
+
+#[tokio::test]
+async fn point_25_a_handler_can_force_decline_and_set_the_ttl() {
+    for (status, keep, stored) in [
+        (200, Keep::never(), false),
+        (500, Keep::always(), true),
+        (429, Keep::always(), true),
+        (200, Keep::by_status(), true),
+        (500, Keep::by_status(), false),
+    ] {
+        let runs = Runs::default();
+        let respond = move |_| (StatusCode::from_u16(status).unwrap(), Extension(keep), "x");
+        let router = answering(&runs, respond).layer(layer());
+        assert_eq!(Ask::pay("k").to(&router).await.status, status);
+        assert_eq!(Ask::pay("k").to(&router).await.is_replay(), stored, "{status} {keep:?}");
+    }
+
+    let (idempotency, runs) = (Idempotency::memory(), Runs::default());
+    let layer = scoped(&idempotency).ttl(Duration::from_hours(24)).build().unwrap();
+    let respond = |_| (Extension(Keep::by_status().ttl(Duration::from_mins(5))), "quote");
+    let router = answering(&runs, respond).layer(layer.clone());
+    Ask::pay("k").to(&router).await;
+    let record = record(&idempotency, &layer, "k").await.expect("a record");
+    let Retention::For(left) = record.expires_in else { panic!("{record:?}") };
+    assert!(left <= Duration::from_mins(5) && left > Duration::from_mins(4), "{left:?}");
+}
+
+#[tokio::test]
+async fn point_26_what_belongs_to_a_session_or_a_connection_is_never_given_again() {
+    let never = [
+        ("set-cookie", "session=1"),
+        ("www-authenticate", "Basic"),
+        ("proxy-authenticate", "Basic"),
+        ("authentication-info", "x"),
+        ("connection", "x-hop"),
+        ("x-hop", "1"),
+        ("keep-alive", "timeout=5"),
+        ("date", "Tue, 15 Nov 1994 08:12:31 GMT"),
+        ("x-csrf-token", "t"),
+        ("upgrade", "h2c"),
+        ("trailer", "x-sum"),
+    ];
+    let runs = Runs::default();
+    let respond = move |_| (AppendHeaders(never), [("location", "/1")], "paid");
+    let router = answering(&runs, respond).layer(layer());
+    let (first, second) = (Ask::pay("k").to(&router).await, Ask::pay("k").to(&router).await);
+    for (name, value) in never {
+        assert_eq!(first.header(name), Some(value), "the first caller gets it");
+        assert_eq!(second.header(name), None);
+    }
+    assert!(second.is_replay());
+    assert_eq!((second.header("location"), second.body.as_str()), (Some("/1"), "paid"), "the control");
+
+    let name = |name| HeaderName::from_static(name);
+    let builder = scoped(&Idempotency::memory()).never_replay([name("x-trace")]);
+    let respond = |_| ([("x-trace", "1"), ("location", "/1")], "paid");
+    let router = answering(&runs, respond).layer(builder.build().unwrap());
+    Ask::pay("k").to(&router).await;
+    assert_eq!(Ask::pay("k").to(&router).await.header("x-trace"), None);
+    let builder = scoped(&Idempotency::memory()).replay_only([name("location")]);
+    let router = answering(&runs, respond).layer(builder.build().unwrap());
+    Ask::pay("k").to(&router).await;
+    let second = Ask::pay("k").to(&router).await;
+    assert_eq!((second.header("x-trace"), second.header("location")), (None, Some("/1")));
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(text.as_bytes()).expect("into memory");
+    encoder.finish().expect("into memory")
+}
+
+async fn raw(router: &axum::Router, ask: &Ask) -> (HeaderMap, Bytes) {
+    let Ok(response) = router.clone().oneshot(ask.request()).await;
+    let (parts, body) = response.into_parts();
+    (parts.headers, body.collect().await.expect("the body can be read").to_bytes())
+}
+
+#[tokio::test]
+async fn point_27_a_content_encoding_fits_its_bytes() {
+    let long = "paid ".repeat(1000);
+    // A handler that compresses by itself, inside the layer.
+    let (runs, compressed) = (Runs::default(), gzip(&long));
+    let bytes = compressed.clone();
+    let router = answering(&runs, move |_| ([(CONTENT_ENCODING, "gzip")], bytes.clone())).layer(layer());
+    for replayed in [false, true] {
+        let (headers, body) = raw(&router, &Ask::pay("k")).await;
+        assert_eq!(headers.contains_key("idempotent-replayed"), replayed);
+        assert_eq!((&headers["content-encoding"], &body[..]), (&HeaderValue::from_static("gzip"), &compressed[..]));
+    }
+    // Compression outside: the record holds plain bytes, and each response is compressed as its own request allows.
+    let text = long.clone();
+    let router = answering(&runs, move |_| text.clone()).layer(layer()).layer(CompressionLayer::new());
+    for (accepts, encoding) in [("gzip", Some("gzip")), ("identity", None), ("gzip", Some("gzip"))] {
+        let (headers, body) = raw(&router, &Ask::pay("k").header("accept-encoding", accepts)).await;
+        assert_eq!(headers.get("content-encoding").map(|value| value.to_str().unwrap()), encoding);
+        let plain = if encoding.is_some() { gunzip(&body) } else { body.to_vec() };
+        assert!(plain == long.as_bytes());
+    }
+    // Compression inside makes the length unknown: such a response is not stored, rather than stored half.
+    let text = long.clone();
+    let router = answering(&runs, move |_| text.clone()).layer(CompressionLayer::new()).layer(layer());
+    let ask = Ask::pay("k").header("accept-encoding", "gzip");
+    let (_, body) = raw(&router, &ask).await;
+    assert!(gunzip(&body) == long.as_bytes());
+    assert_eq!(ask.to(&router).await.problem(), "response-not-stored");
+}
+
+fn gunzip(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Read as _;
+    let mut plain = Vec::new();
+    flate2::read::GzDecoder::new(bytes).read_to_end(&mut plain).expect("gzip");
+    plain
+}
+
+#[tokio::test]
+async fn point_28_a_body_over_the_limit_is_refused_before_any_claim() {
+    let store = FaultyStore::new(MemoryStore::new());
+    let (idempotency, runs) = (Idempotency::with_store(store.clone()), Runs::default());
+    let layer = scoped(&idempotency).request_limit(10).build().unwrap();
+    let router = answering(&runs, |_| "paid").layer(layer);
+    assert_eq!(Ask::pay("k").body("x".repeat(11)).to(&router).await.problem(), "body-too-large");
+
+    // Of unknown length: it shows only while it is read.
+    let chunks = stream::iter((0..3).map(|_| Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"xxxx")))));
+    let request = Ask::pay("k").request().map(|_| Body::new(StreamBody::new(chunks)));
+    let Ok(response) = router.clone().oneshot(request).await;
+    assert_eq!(response.status(), 413);
+    assert_eq!((store.calls(Operation::Claim), runs.count()), (0, 0));
+    assert_eq!(Ask::pay("k").body("x".repeat(10)).to(&router).await.status, 200, "the control");
+}
+
+/// A body of unknown length that waits at a gate before its second chunk.
+fn streamed(gate: &Gate) -> Body {
+    let gate = gate.clone();
+    let chunks = stream::unfold(0, move |at| {
+        let gate = gate.clone();
+        async move {
+            if at == 1 {
+                gate.pass().await;
+            }
+            let text = ["first ", "second"].get(at)?;
+            Some((Ok::<_, Infallible>(Frame::data(Bytes::from_static(text.as_bytes()))), at + 1))
+        }
+    });
+    Body::new(StreamBody::new(chunks))
+}
+
+#[tokio::test]
+async fn point_29_a_response_of_unknown_length_is_recorded_before_its_head_and_streams_through() {
+    let (idempotency, runs, gate) = (Idempotency::memory(), Runs::default(), Gate::new("half way"));
+    let layer = scoped(&idempotency).build().unwrap();
+    let at = gate.clone();
+    let router = answering(&runs, move |_| Response::new(streamed(&at))).layer(layer.clone());
+    let Ok(response) = router.clone().oneshot(Ask::pay("k").request()).await;
+    // The head is here, and half of the body is still to come.
+    assert_eq!((response.status(), gate.arrivals()), (StatusCode::OK, 0));
+    let found = record(&idempotency, &layer, "k").await.expect("a record").state;
+    assert_eq!(found, State::Completed(Recorded::Nothing(NoResult::NotWanted)));
+    let retry = Ask::pay("k").to(&router).await;
+    assert_eq!((retry.status, &*retry.problem(), runs.count()), (410, "response-not-stored", 1));
+    gate.open();
+    assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "first second");
+}
+
+#[tokio::test]
+async fn point_29_a_response_over_the_limit_is_sent_and_not_stored() {
+    for (length, stored) in [(100, true), (101, false)] {
+        let runs = Runs::default();
+        let builder = scoped(&Idempotency::memory()).response_limit(100);
+        let router = answering(&runs, move |_| "x".repeat(length)).layer(builder.build().unwrap());
+        assert_eq!(Ask::pay("k").to(&router).await.body.len(), length);
+        let retry = Ask::pay("k").to(&router).await;
+        assert_eq!((retry.is_replay(), runs.count()), (stored, 1));
+        assert_eq!(retry.status, if stored { 200 } else { 410 });
+    }
+}
+
+#[tokio::test]
+async fn point_29_all_bodies_together_stay_under_a_bound() {
+    let (runs, gate) = (Runs::default(), Gate::new("paying"));
+    let (count, at) = (runs.clone(), gate.clone());
+    let pay = move |_: Bytes| async move {
+        count.run();
+        at.pass().await;
+        "x".repeat(60)
+    };
+    let layer = scoped(&Idempotency::memory()).buffers(100).build().unwrap();
+    let router = axum::Router::new().route("/payments", axum::routing::post(pay)).layer(layer);
+    let first = tokio::spawn({
+        let router = router.clone();
+        async move { Ask::pay("k").body("x".repeat(80)).to(&router).await }
+    });
+    gate.reached().await;
+    let refused = Ask::pay("l").body("x".repeat(21)).to(&router).await;
+    assert_eq!((refused.status, &*refused.problem(), runs.count()), (503, "overloaded", 1));
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    gate.open();
+    assert_eq!(first.await.unwrap().body.len(), 60, "its own body is gone, so its response has room");
+    assert!(Ask::pay("k").body("x".repeat(80)).to(&router).await.is_replay());
+    assert_eq!(Ask::pay("l").body("x".repeat(100)).to(&router).await.status, 200, "all is given back");
+    assert_eq!(Ask::pay("m").body("x".repeat(101)).to(&router).await.problem(), "overloaded");
+}
+
+#[tokio::test]
+async fn point_29_a_body_that_breaks_off_is_never_given_again() {
+    let (idempotency, runs) = (Idempotency::memory(), Runs::default());
+    let respond = |_| {
+        let chunks = [Ok(Frame::data(Bytes::from_static(b"half"))), Err(std::io::Error::other("the disk is gone"))];
+        let body = SaysLength(StreamBody::new(stream::iter(chunks)), 8);
+        Response::new(Body::new(body))
+    };
+    let router = answering(&runs, respond).layer(scoped(&idempotency).build().unwrap());
+    let Ok(response) = router.clone().oneshot(Ask::pay("k").request()).await;
+    assert!(response.into_body().collect().await.is_err(), "the first caller sees that it broke off");
+    assert_eq!(Ask::pay("k").to(&router).await.problem(), "response-not-stored");
+    assert_eq!(runs.count(), 1);
+}
+
+/// A body that announces its length.
+struct SaysLength<B>(B, u64);
+
+impl<B: http_body::Body + Unpin> http_body::Body for SaysLength<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.0).poll_frame(cx)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.1)
+    }
+}
+
+#[tokio::test]
+async fn point_30_trailers_events_and_upgrades_are_not_given_again() {
+    type Respond = fn() -> Response;
+    let trailers = || {
+        let mut trailers = HeaderMap::new();
+        trailers.insert("x-sum", HeaderValue::from_static("7"));
+        let body = Full::new(Bytes::from_static(b"paid")).with_trailers(async move { Some(Ok(trailers)) });
+        Response::new(Body::new(body))
+    };
+    let events = || Sse::new(stream::iter([Ok::<_, Infallible>(Event::default().data("paid"))])).into_response();
+    let upgrade = || StatusCode::SWITCHING_PROTOCOLS.into_response();
+    let all: [(&str, Respond); 3] = [("trailers", trailers), ("events", events), ("upgrade", upgrade)];
+    for (what, respond) in all {
+        let runs = Runs::default();
+        let router = answering(&runs, move |_| respond()).layer(layer());
+        let first = Ask::pay("k").to(&router).await;
+        assert!(first.status == 200 && first.body.contains("paid") || first.status == 101, "{what}: {first:?}");
+        let retry = Ask::pay("k").to(&router).await;
+        assert_eq!((retry.status, &*retry.problem(), runs.count()), (410, "response-not-stored", 1), "{what}");
+    }
+}
+
+/// JSON with every byte inverted: stands for a cipher.
+#[derive(Debug)]
+struct Inverted;
+
+impl Codec for Inverted {
+    fn tag(&self) -> CodecTag {
+        const { CodecTag::new("inverted") }
+    }
+
+    fn encode(&self, result: ResultRef<'_>) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(serde_json::to_vec(&result)?.into_iter().map(|byte| !byte).collect())
+    }
+
+    fn decode(&self, bytes: &[u8], slot: ResultSlot<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let bytes: Vec<u8> = bytes.iter().map(|byte| !byte).collect();
+        Ok(slot.fill(&mut serde_json::Deserializer::from_slice(&bytes))?)
+    }
+}
+
+#[tokio::test]
+async fn a_codec_that_encrypts_covers_responses_too() {
+    let idempotency = Idempotency::builder().codec(Inverted).build(MemoryStore::new()).unwrap();
+    let (runs, layer) = (Runs::default(), scoped(&idempotency).build().unwrap());
+    let router = answering(&runs, |_| "confidential").layer(layer.clone());
+    for replayed in [false, true] {
+        let answer = Ask::pay("k").to(&router).await;
+        assert_eq!((answer.body.as_str(), answer.is_replay()), ("confidential", replayed));
+    }
+    let State::Completed(Recorded::Value(encoded)) = record(&idempotency, &layer, "k").await.unwrap().state else {
+        panic!("no value")
+    };
+    assert_eq!(encoded.codec.as_str(), "inverted");
+    assert!(!encoded.bytes.windows(12).any(|bytes| bytes == b"confidential"));
+}
