@@ -2,3 +2,6 @@
 
 #[doc = include_str!("what_happens_when.md")]
 pub mod what_happens_when {}
+
+#[doc = include_str!("sql.md")]
+pub mod sql {}
