@@ -90,7 +90,11 @@ pub use key::{Key, KeyPart, KeyParts, MissingPart};
 pub use outcome::{Disposition, Outcome, OutcomeKind, WithOutcome, with_outcome};
 pub use policy::{OnBusy, OnCrash, OnDuplicate, OnError, OnLost, OnOutage};
 pub use record::{CodecTag, Completed, Encoded, NoResult, Recorded};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use run::lent::Lent;
 #[cfg(feature = "conformance")]
 pub use store::conformance;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use store::{InTransaction, TransactionConnection};
 pub use store::{MemoryStore, Store, StoreError};
 pub use token::{Token, TokenText};

@@ -8,6 +8,8 @@ use crate::codec::Codec;
 use crate::error::Error;
 use crate::key::{Secret, check_name};
 use crate::store::Store;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use crate::store::Table;
 
 /// Settings of a handle.
 ///
@@ -34,6 +36,8 @@ pub struct Builder {
     pub(super) codec: Option<Arc<dyn Codec>>,
     pub(super) readers: Vec<Arc<dyn Codec>>,
     pub(super) settings: Settings,
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    pub(super) table: Option<Table>,
 }
 
 /// The longest owner label, in bytes: it stands in every record.
@@ -52,6 +56,8 @@ impl Builder {
                 settle_timeout: Duration::from_secs(5),
                 max_result_bytes: 1024 * 1024,
             },
+            #[cfg(any(feature = "postgres", feature = "sqlite"))]
+            table: None,
         }
     }
 
@@ -105,6 +111,20 @@ impl Builder {
     pub fn max_result_bytes(mut self, bytes: usize) -> Self {
         self.settings.max_result_bytes = bytes;
         self
+    }
+
+    /// The table in which calls in a caller's transaction (`within`) keep their records, with its schema if it is to be
+    /// named. By default the table of the handle's own store, where that is a `PostgresStore` or a `SqliteStore`; else
+    /// `idempotency_records`.
+    ///
+    /// # Errors
+    ///
+    /// `Configuration` for a name that is none.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    pub fn within_table(mut self, schema: Option<&str>, table: &str) -> Result<Self, Error> {
+        let table = Table::new(schema, table).map_err(|why| Error::configuration(why.to_string()))?;
+        self.table = Some(table);
+        Ok(self)
     }
 
     /// Connects to a store by its URL; see [`Idempotency::connect`].

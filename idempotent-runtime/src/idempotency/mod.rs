@@ -28,6 +28,8 @@ use crate::error::Error;
 use crate::keeper::Keeper;
 use crate::key::Secret;
 use crate::record::CodecTag;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use crate::store::Tables;
 use crate::store::{MemoryStore, Store};
 
 /// A handle to the runtime: where records live, and how calls are guarded.
@@ -68,6 +70,9 @@ pub(crate) struct Core {
     pub(crate) settings: Settings,
     codec: Arc<dyn Codec>,
     readers: Vec<Arc<dyn Codec>>,
+    /// Where calls in a caller's transaction keep their records.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    pub(crate) tables: Tables,
 }
 
 /// Whether calls are guarded at all.
@@ -248,11 +253,30 @@ impl Idempotency {
 
     fn from_parts(settings: Builder, store: Arc<dyn Store>, mode: Mode) -> Self {
         let clock = Clock::of(store.home());
-        let Builder { owner, namespace, secret, codec, readers, settings } = settings;
+        #[cfg(any(feature = "postgres", feature = "sqlite"))]
+        let table = settings.table.clone();
+        let Builder { owner, namespace, secret, codec, readers, settings, .. } = settings;
         let keeper = Keeper::new(Arc::clone(&store), clock, settings.store_timeout);
         let codec = codec.unwrap_or_else(|| Arc::new(Json));
         let owner = owner.unwrap_or_else(builder::default_owner);
-        Self { core: Arc::new(Core { mode, store, keeper, clock, owner, namespace, secret, settings, codec, readers }) }
+        #[cfg(any(feature = "postgres", feature = "sqlite"))]
+        let tables = table.map_or_else(|| Tables::of(&*store), Tables::new);
+        Self {
+            core: Arc::new(Core {
+                mode,
+                store,
+                keeper,
+                clock,
+                owner,
+                namespace,
+                secret,
+                settings,
+                codec,
+                readers,
+                #[cfg(any(feature = "postgres", feature = "sqlite"))]
+                tables,
+            }),
+        }
     }
 }
 

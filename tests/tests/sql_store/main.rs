@@ -10,5 +10,6 @@ mod sequence;
 mod sequences;
 mod support;
 mod table;
+#[allow(dead_code, reason = "the tests on Redis also stop their workers")]
 #[path = "../redis/worker.rs"]
 mod worker;

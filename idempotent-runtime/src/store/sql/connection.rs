@@ -6,12 +6,22 @@ use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Error, Row as _, SqlStr};
 
+use super::Dialect;
+
 /// A connection of the store's own.
 pub(super) enum Connection {
     #[cfg(feature = "postgres")]
     Postgres(PgConnection),
     #[cfg(feature = "sqlite")]
     Sqlite(SqliteConnection),
+}
+
+/// A connection for a while: the store's own, or the one of a caller's transaction.
+pub(super) enum Borrowed<'c> {
+    #[cfg(feature = "postgres")]
+    Postgres(&'c mut PgConnection),
+    #[cfg(feature = "sqlite")]
+    Sqlite(&'c mut SqliteConnection),
 }
 
 /// A value that is sent with a statement.
@@ -31,6 +41,36 @@ pub(super) enum Row {
 }
 
 impl Connection {
+    pub(super) fn borrowed(&mut self) -> Borrowed<'_> {
+        match self {
+            #[cfg(feature = "postgres")]
+            Self::Postgres(connection) => Borrowed::Postgres(connection),
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(connection) => Borrowed::Sqlite(connection),
+        }
+    }
+}
+
+impl Borrowed<'_> {
+    pub(super) fn dialect(&self) -> Dialect {
+        match self {
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Dialect::Postgres,
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(_) => Dialect::Sqlite,
+        }
+    }
+
+    /// Whether the client knows of a transaction on it.
+    pub(super) fn is_in_transaction(&self) -> bool {
+        match self {
+            #[cfg(feature = "postgres")]
+            Self::Postgres(connection) => sqlx::Connection::is_in_transaction(&**connection),
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(connection) => sqlx::Connection::is_in_transaction(&**connection),
+        }
+    }
+
     /// Carries out one statement, to its end.
     pub(super) async fn rows(&mut self, sql: &SqlStr, values: &[Value]) -> Result<Vec<Row>, Error> {
         macro_rules! rows {
@@ -50,19 +90,25 @@ impl Connection {
         }
         match self {
             #[cfg(feature = "postgres")]
-            Self::Postgres(connection) => rows!(connection, Row::Postgres),
+            Self::Postgres(connection) => rows!(&mut **connection, Row::Postgres),
             #[cfg(feature = "sqlite")]
-            Self::Sqlite(connection) => rows!(connection, Row::Sqlite),
+            Self::Sqlite(connection) => rows!(&mut **connection, Row::Sqlite),
         }
     }
 
-    /// Carries out a script: several statements without values.
-    pub(super) async fn script(&mut self, sql: SqlStr) -> Result<(), Error> {
+    /// Carries out a script, several statements without values, and gives the rows of all.
+    pub(super) async fn script(&mut self, sql: SqlStr) -> Result<Vec<Row>, Error> {
         match self {
             #[cfg(feature = "postgres")]
-            Self::Postgres(connection) => sqlx::raw_sql(sql).execute(connection).await.map(drop),
+            Self::Postgres(connection) => {
+                let rows = sqlx::raw_sql(sql).fetch_all(&mut **connection).await?;
+                Ok(rows.into_iter().map(Row::Postgres).collect())
+            }
             #[cfg(feature = "sqlite")]
-            Self::Sqlite(connection) => sqlx::raw_sql(sql).execute(connection).await.map(drop),
+            Self::Sqlite(connection) => {
+                let rows = sqlx::raw_sql(sql).fetch_all(&mut **connection).await?;
+                Ok(rows.into_iter().map(Row::Sqlite).collect())
+            }
         }
     }
 }

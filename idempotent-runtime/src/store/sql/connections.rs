@@ -69,7 +69,7 @@ impl Connections {
                 Some(connection) => connection,
                 None => self.open().await?,
             };
-            let answer = connection.rows(sql, values).await.map_err(Failure::of);
+            let answer = connection.borrowed().rows(sql, values).await.map_err(Failure::of);
             match answer.as_ref().map_err(Failure::connection) {
                 Ok(_) | Err(After::Usable) => lane.idle().push(connection),
                 // What made this one useless has hardly left the others alone.

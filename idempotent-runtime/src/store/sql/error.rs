@@ -64,6 +64,52 @@ impl From<StoreError> for Failure {
     }
 }
 
+/// What an error in a caller's transaction means to the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// Another transaction has the key, and did not end in time.
+    Busy,
+    /// Another transaction was first: the whole of this one has to be repeated.
+    Conflict,
+    /// The transaction had failed already, by a statement before.
+    Failed,
+    /// There is no transaction.
+    NoTransaction,
+    /// The database does not answer, or not now.
+    Away,
+    /// It understood, and refuses.
+    Refused,
+}
+
+impl Trouble {
+    pub(super) fn of(error: &Error) -> Self {
+        let Error::Database(answer) = error else {
+            return match error {
+                Error::Io(_) | Error::WorkerCrashed | Error::Protocol(_) => Self::Away,
+                _ => Self::Refused,
+            };
+        };
+        let code = answer.code().unwrap_or_default();
+        if let Some(sqlite) = sqlite_code(&**answer, &code) {
+            return match sqlite & 0xff {
+                // BUSY (of a deferred transaction, whose snapshot is old) and LOCKED.
+                5 | 6 => Self::Conflict,
+                7 | 10 | 13 | 15 => Self::Away,
+                _ => Self::Refused,
+            };
+        }
+        match &*code {
+            "55P03" => Self::Busy,
+            "40001" | "40P01" => Self::Conflict,
+            "25P02" => Self::Failed,
+            "25P01" => Self::NoTransaction,
+            "57014" | "25006" => Self::Away,
+            code if ["08", "53", "57P", "58"].iter().any(|class| code.starts_with(class)) => Self::Away,
+            _ => Self::Refused,
+        }
+    }
+}
+
 enum Judged {
     Conflict,
     Passing(After),

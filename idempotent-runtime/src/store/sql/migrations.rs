@@ -26,14 +26,21 @@ const COLUMNS: &str = "revision bigint NOT NULL, format bigint NOT NULL, key tex
                        lease bigint, retention bigint, held bigint, live_until bigint, found text, before text, \
                        error text, result_kind text, expires_at bigint, due bigint";
 
+/// What makes a commit fail while a claim in that transaction is open: a reference to a table that is always empty,
+/// checked when the transaction ends. Completion takes it away. PostgreSQL tells people the name.
+const OPEN: &str = "CONSTRAINT an_idempotent_call_in_this_transaction_has_not_completed REFERENCES";
+
 /// The steps, from the first on. A new one goes to the end; none is ever changed.
 fn steps(dialect: Dialect, table: &Table) -> Vec<String> {
     let (records, index) = (table.with(""), format!("\"{}_due\"", table.name()));
+    let never = table.with("_open");
     match dialect {
         #[cfg(feature = "postgres")]
         Dialect::Postgres => vec![format!(
             "CREATE SEQUENCE IF NOT EXISTS {fence};\n\
-             CREATE TABLE IF NOT EXISTS {records} (digest bytea PRIMARY KEY, fence bigint NOT NULL, {COLUMNS}, result bytea)\n  \
+             CREATE TABLE IF NOT EXISTS {never} (id bigint PRIMARY KEY CHECK (id IS NULL));\n\
+             CREATE TABLE IF NOT EXISTS {records} (digest bytea PRIMARY KEY, fence bigint NOT NULL, {COLUMNS}, result bytea,\n  \
+             open bigint {OPEN} {never} (id) DEFERRABLE INITIALLY DEFERRED)\n  \
              WITH (fillfactor = 60, toast_tuple_target = 512, autovacuum_vacuum_scale_factor = 0.05);\n\
              CREATE INDEX IF NOT EXISTS {index} ON {records} (due) WHERE due IS NOT NULL;\n",
             fence = table.with("_fence")
@@ -41,9 +48,11 @@ fn steps(dialect: Dialect, table: &Table) -> Vec<String> {
         // The fence is the row's number: AUTOINCREMENT gives none twice, also when rows have gone.
         #[cfg(feature = "sqlite")]
         Dialect::Sqlite => vec![format!(
-            "CREATE TABLE IF NOT EXISTS {records} (fence integer PRIMARY KEY AUTOINCREMENT, digest blob NOT NULL UNIQUE, {COLUMNS}, \
-             result blob);\n\
-             CREATE INDEX IF NOT EXISTS {index} ON {records} (due) WHERE due IS NOT NULL;\n"
+            "CREATE TABLE IF NOT EXISTS {never} (id bigint PRIMARY KEY NOT NULL CHECK (id IS NULL));\n\
+             CREATE TABLE IF NOT EXISTS {records} (fence integer PRIMARY KEY AUTOINCREMENT, digest blob NOT NULL UNIQUE, {COLUMNS}, \
+             result blob, open bigint {OPEN} \"{name}_open\" (id) DEFERRABLE INITIALLY DEFERRED);\n\
+             CREATE INDEX IF NOT EXISTS {index} ON {records} (due) WHERE due IS NOT NULL;\n",
+            name = table.name()
         )],
     }
 }
@@ -100,7 +109,7 @@ pub(super) async fn ensure(records: &Records, migrate: Migrate) -> Result<(), Fa
         ))
         .into());
     }
-    connection.script(sql(printed(dialect, table))).await.map_err(Failure::of)
+    connection.borrowed().script(sql(printed(dialect, table))).await.map(drop).map_err(Failure::of)
 }
 
 /// How many steps were applied.
@@ -121,7 +130,7 @@ async fn version(connection: &mut Connection, dialect: Dialect, table: &Table) -
 }
 
 async fn number(connection: &mut Connection, text: String) -> Result<usize, sqlx::Error> {
-    let rows = connection.rows(&sql(text), &[]).await?;
+    let rows = connection.borrowed().rows(&sql(text), &[]).await?;
     let number = rows.first().map_or(Ok(None), |row| row.int(0))?;
     Ok(number.and_then(|number| usize::try_from(number).ok()).unwrap_or(0))
 }

@@ -13,6 +13,7 @@
 //! - `statements`, `table`, `migrations`: the SQL, its names, and how the table comes to be
 //! - `sweep`: removing what has expired
 //! - `connections`, `connection`: connections for each runtime, and what is said on one
+//! - `within`: a claim in its caller's own transaction
 //! - `error`: what the client's errors mean
 
 /// The contract on a type around [`Records`](records::Records), and what the two stores have alike besides.
@@ -89,6 +90,10 @@ macro_rules! store {
         }
 
         impl $store {
+            pub(super) fn table(&self) -> super::table::Table {
+                self.0.table().clone()
+            }
+
             /// Removes up to `batch` records that have expired, oldest first; how many it removed. Never a live claim,
             /// nor a record that is held or kept for ever. The store does this by itself, unless that was turned off.
             ///
@@ -132,13 +137,18 @@ mod sqlite;
 mod statements;
 mod sweep;
 mod table;
+mod within;
 
+pub(crate) use self::error::Trouble;
 pub use self::migrations::Migrate;
 #[cfg(feature = "postgres")]
 pub use self::postgres::{PostgresStore, PostgresStoreBuilder};
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::{SqliteStore, SqliteStoreBuilder};
 pub use self::sweep::Expired;
+pub(crate) use self::table::Table;
+pub(crate) use self::within::{Failure, Opened, Session, Tables};
+pub use self::within::{InTransaction, TransactionConnection};
 
 /// Which of the two it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,4 +157,31 @@ enum Dialect {
     Postgres,
     #[cfg(feature = "sqlite")]
     Sqlite,
+}
+
+impl Dialect {
+    /// Whether a claim tries to insert before it looks. Over a network that saves nearly every claim a round trip; in
+    /// the process there is none to save, and a duplicate that only reads does not wait for the file's one writer.
+    fn inserts_first(self) -> bool {
+        match self {
+            #[cfg(feature = "postgres")]
+            Self::Postgres => true,
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite => false,
+        }
+    }
+}
+
+/// The table of a store, where it is one with a table.
+fn table_of(store: &dyn super::Store) -> Option<table::Table> {
+    let store: &dyn std::any::Any = store;
+    #[cfg(feature = "postgres")]
+    if let Some(store) = store.downcast_ref::<PostgresStore>() {
+        return Some(store.table());
+    }
+    #[cfg(feature = "sqlite")]
+    if let Some(store) = store.downcast_ref::<SqliteStore>() {
+        return Some(store.table());
+    }
+    None
 }

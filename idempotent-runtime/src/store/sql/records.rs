@@ -77,7 +77,7 @@ impl Records {
     pub(super) async fn claim(&self, key: &Key, request: &ClaimRequest<'_>) -> Result<ClaimAnswer, StoreError> {
         let owner = request.owner.into();
         let claim = steps::Claim { request, owner: &owner, fence: NEW_FENCE };
-        if self.claims_blindly()
+        if self.0.dialect.inserts_first()
             && let Some(answer) = self.claim_of_absent(key, &claim).await?
         {
             return Ok(answer);
@@ -85,17 +85,6 @@ impl Records {
         match self.apply(key, |state, now| steps::claim(state, now, &claim)).await? {
             Applied::Answered(answer, fence) => Ok(fenced(answer, fence)),
             Applied::Unreadable(Malformed(why)) => Ok(ClaimAnswer::Unreadable(why.into())),
-        }
-    }
-
-    /// Whether a claim tries to insert before it looks. Over a network that saves nearly every claim a round trip; in
-    /// the process there is none to save, and a duplicate that only reads does not wait for the file's one writer.
-    fn claims_blindly(&self) -> bool {
-        match self.0.dialect {
-            #[cfg(feature = "postgres")]
-            Dialect::Postgres => true,
-            #[cfg(feature = "sqlite")]
-            Dialect::Sqlite => false,
         }
     }
 

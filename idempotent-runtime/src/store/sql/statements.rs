@@ -47,6 +47,22 @@ pub(super) struct Statements {
     pub(super) take: SqlStr,
     /// `$1` digest, `$2` fence, `$3` revision: removes an expired record that was handed on.
     pub(super) remove: SqlStr,
+    /// The same for a claim in its caller's transaction.
+    pub(super) within: Within,
+}
+
+/// The statements that a claim in its caller's transaction needs. Its row is *open* until it is completed: a transaction
+/// with an open row cannot be committed.
+#[derive(Debug)]
+pub(super) struct Within {
+    /// As `read`; the last column says, on SQLite, whether foreign keys are looked at.
+    pub(super) read: SqlStr,
+    /// As `insert_from_now`, open. On PostgreSQL `$20` is the `lock_timeout` from then on.
+    pub(super) insert: SqlStr,
+    /// As `replace_with_fence`, open.
+    pub(super) replace: SqlStr,
+    /// As `complete`, and no longer open.
+    pub(super) complete: SqlStr,
 }
 
 impl Statements {
@@ -63,6 +79,7 @@ impl Statements {
             put_off: build.put_off(),
             take: build.take(),
             remove: build.remove(),
+            within: build.within(),
         }
     }
 }
@@ -76,10 +93,11 @@ impl Build<'_> {
     fn read(&self) -> SqlStr {
         let columns: Vec<_> = READ.split(", ").map(|column| format!("t.{column}")).collect();
         let columns = columns.join(", ");
-        self.finish(
-            1,
-            &format!("SELECT n.at, {columns} FROM (SELECT {{now}} AS at) n LEFT JOIN {{table}} t ON t.digest = $1"),
-        )
+        self.finish(1, &Self::reading(&columns))
+    }
+
+    fn reading(columns: &str) -> String {
+        format!("SELECT n.at, {columns} FROM (SELECT {{now}} AS at) n LEFT JOIN {{table}} t ON t.digest = $1")
     }
 
     fn insert(&self, live_until: &str, expires_at: &str) -> SqlStr {
@@ -91,6 +109,52 @@ impl Build<'_> {
                  ON CONFLICT (digest) DO NOTHING RETURNING fence"
             ),
         )
+    }
+
+    fn within(&self) -> Within {
+        let (live_until, expires_at) = ("$13 + {now}", "$19 + {now}");
+        let values = Self::values(self.new_fence(), "$3", live_until, expires_at);
+        let insert = format!(
+            "INSERT INTO {{table}} ({WRITTEN}, format, due, open) VALUES ({values}, {expires_at} + {SLACK}, 1) \
+             ON CONFLICT (digest) DO NOTHING RETURNING fence"
+        );
+        let columns: Vec<_> = READ.split(", ").map(|column| format!("t.{column}")).collect();
+        let columns = columns.join(", ");
+        let due = Self::due("$5 + {now}");
+        let complete = self.finish(
+            5,
+            &format!(
+                "UPDATE {{table}} SET revision = revision + 1, state = 'completed', before = NULL, result_kind = $3, \
+                 result = $4, expires_at = $5 + {{now}}, due = {due}, open = NULL WHERE digest = $1 AND token = $2 \
+                 AND open IS NOT NULL RETURNING fence"
+            ),
+        );
+        match self.dialect {
+            #[cfg(feature = "postgres")]
+            Dialect::Postgres => Within {
+                read: self.read(),
+                insert: self.finish(20, &format!("{insert}, set_config('lock_timeout', $20, true)")),
+                replace: self
+                    .finish(20, &Self::update(self.new_fence()).replace(" format = 1,", " format = 1, open = 1,")),
+                complete,
+            },
+            #[cfg(feature = "sqlite")]
+            Dialect::Sqlite => {
+                let values = Self::values(self.new_fence(), "$3 + 1", "$13", "$19");
+                let replace = format!(
+                    "INSERT OR REPLACE INTO {{table}} ({WRITTEN}, format, due, open) SELECT {values}, $19 + {SLACK}, 1 \
+                     WHERE EXISTS (SELECT 1 FROM {{table}} WHERE digest = $1 AND fence = $20 AND revision = $3) \
+                     RETURNING fence"
+                );
+                let guarded = format!("{columns}, (SELECT foreign_keys FROM pragma_foreign_keys)");
+                Within {
+                    read: self.finish(1, &Self::reading(&guarded)),
+                    insert: self.finish(19, &insert),
+                    replace: self.finish(20, &replace),
+                    complete,
+                }
+            }
+        }
     }
 
     fn replace(&self) -> SqlStr {

@@ -10,19 +10,25 @@ const LONGEST: usize = 48;
 
 /// A schema (on PostgreSQL) and a table, both checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Table {
+pub(crate) struct Table {
     schema: Option<String>,
     name: String,
 }
 
 impl Table {
-    pub(super) fn new(schema: Option<&str>, name: &str) -> Result<Self, StoreError> {
+    /// A table by a name that is known to be one.
+    pub(super) fn usual(name: &'static str) -> Self {
+        Self { schema: None, name: name.to_owned() }
+    }
+
+    pub(crate) fn new(schema: Option<&str>, name: &str) -> Result<Self, StoreError> {
         for (what, name) in schema.map(|schema| ("schema", schema)).into_iter().chain([("table", name)]) {
             check(name).map_err(|why| StoreError::refused(format!("the {what} {name:?}: {why}")))?;
         }
         Ok(Self { schema: schema.map(str::to_owned), name: name.to_owned() })
     }
 
+    #[cfg(feature = "postgres")]
     pub(super) fn schema(&self) -> Option<&str> {
         self.schema.as_deref()
     }
