@@ -35,6 +35,7 @@
 mod cluster;
 mod error;
 mod needed;
+mod pgbouncer;
 mod pin;
 mod port;
 mod postgres;
@@ -49,6 +50,7 @@ mod sentinel;
 pub use cluster::Cluster;
 pub use error::Error;
 pub use needed::{REQUIRE_VARIABLE, needed};
+pub use pgbouncer::PgBouncer;
 pub use pin::pin;
 pub use postgres::{Postgres, PostgresBuilder};
 pub use program::{FOLDER_VARIABLE, Program, folder};

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::os::unix::fs::chown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -196,7 +196,7 @@ impl Drop for Postgres {
 }
 
 /// What runs a program as somebody who is not root: the program itself, or `setpriv` with arguments.
-fn as_user(program: &Path) -> Result<(PathBuf, Vec<OsString>), Error> {
+pub(crate) fn as_user(program: &Path) -> Result<(PathBuf, Vec<OsString>), Error> {
     if !geteuid().is_root() {
         return Ok((program.to_path_buf(), Vec::new()));
     }
@@ -208,10 +208,7 @@ fn as_user(program: &Path) -> Result<(PathBuf, Vec<OsString>), Error> {
 fn make_database(folder: &Path) -> Result<(), Error> {
     let initdb = Program::Initdb.find()?;
     let (program, arguments) = as_user(&initdb)?;
-    if geteuid().is_root() {
-        let (user, group) = (id("-u")?, id("-g")?);
-        chown(folder, Some(user), Some(group)).map_err(Error::while_doing("give a folder away"))?;
-    }
+    own(folder)?;
     let made = Command::new(program)
         .args(arguments)
         .args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"])
@@ -225,6 +222,15 @@ fn make_database(folder: &Path) -> Result<(), Error> {
     }
     let log = String::from_utf8_lossy(&made.stderr).into_owned();
     Err(Error::NotReady { server: "initdb", reason: format!("it ended with {}", made.status), log })
+}
+
+/// Gives a folder to whoever runs the server.
+pub(crate) fn own(folder: &Path) -> Result<(), Error> {
+    if geteuid().is_root() {
+        let (user, group) = (id("-u")?, id("-g")?);
+        chown(folder, Some(user), Some(group)).map_err(Error::while_doing("give a folder away"))?;
+    }
+    Ok(())
 }
 
 fn id(which: &str) -> Result<u32, Error> {
@@ -242,9 +248,14 @@ fn children(pid: u32) -> Vec<Pid> {
 
 /// Whether a server lets a client in: not while it recovers.
 fn accepts_clients(socket: &Path) -> io::Result<bool> {
-    const AUTHENTICATION: u8 = b'R';
-    let mut stream = UnixStream::connect(socket)?;
+    let stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    greets(stream)
+}
+
+/// Whether whoever is at the other end lets a client in.
+pub(crate) fn greets(mut stream: impl io::Read + io::Write) -> io::Result<bool> {
+    const AUTHENTICATION: u8 = b'R';
     let body = b"\x00\x03\x00\x00user\x00postgres\x00database\x00postgres\x00\x00";
     let length = u32::try_from(body.len() + 4).unwrap_or_default();
     stream.write_all(&length.to_be_bytes())?;

@@ -32,6 +32,8 @@ pub enum Program {
     Postgres,
     /// What makes a database for it.
     Initdb,
+    /// What pools connections to PostgreSQL.
+    PgBouncer,
     /// curl: a client of HTTP that is not ours.
     Curl,
 }
@@ -47,6 +49,7 @@ impl Program {
         Self::Epmd,
         Self::Postgres,
         Self::Initdb,
+        Self::PgBouncer,
         Self::Curl,
     ];
 
@@ -85,6 +88,7 @@ impl Program {
             Self::Epmd => installed("epmd", &["/usr/lib/erlang/bin", "/usr/local/lib/erlang/bin"]),
             Self::Postgres => of_postgres("postgres"),
             Self::Initdb => of_postgres("initdb"),
+            Self::PgBouncer => installed("pgbouncer", USUAL),
             Self::Curl => installed("curl", USUAL),
             Self::Redis8_2 | Self::Valkey9_1 => Vec::new(),
         }
@@ -102,6 +106,7 @@ impl fmt::Display for Program {
             Self::Epmd => "Erlang's epmd",
             Self::Postgres => "postgres",
             Self::Initdb => "PostgreSQL's initdb",
+            Self::PgBouncer => "pgbouncer",
             Self::Curl => "curl",
         })
     }

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use idempotent_runtime::conformance::{CASES, Harness, run};
 
+use idempotent_runtime::store::PostgresStore;
+use servers::PgBouncer;
+
 use crate::support::{On, postgres};
 
 /// Cases that wait at the same time: a database really waits, so one after the other they would take minutes.
@@ -33,4 +36,15 @@ fn on_postgres() {
 #[test]
 fn on_sqlite_files() {
     every_case_holds(|| On::sqlite(Duration::from_millis(250)));
+}
+
+/// Debian's knows no prepared statements, and here it has fewer connections than there are clients.
+#[test]
+fn point_18_on_postgres_behind_pgbouncer_in_transaction_mode() {
+    let Some(server) = postgres() else { return };
+    let Some(pooler) = servers::needed(PgBouncer::start(&server, 6)) else { return };
+    every_case_holds(|| async {
+        let store = PostgresStore::builder().behind_pooler().timeout(Duration::from_secs(10));
+        On::these(store.connect(&pooler.url()).await, &server, Duration::from_millis(250))
+    });
 }

@@ -2,6 +2,7 @@
 
 mod conformance;
 mod outages;
+mod pooler;
 mod processes;
 #[path = "../../../idempotent-runtime/tests/reference/reference.rs"]
 mod reference;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use idempotent_runtime::conformance::{Harness, When};
 use idempotent_runtime::store::{PostgresStore, SqliteStore};
-use idempotent_runtime::{Key, Store};
+use idempotent_runtime::{Key, Store, StoreError};
 use servers::Postgres;
 use sqlx::{Connection as _, PgConnection, SqliteConnection};
 use tempfile::TempDir;
@@ -52,6 +52,11 @@ pub(crate) async fn execute(url: &str, sql: &'static str, key: &Key) -> u64 {
 impl On<PostgresStore> {
     pub(crate) async fn postgres(server: &Postgres, tick: Duration) -> Self {
         let store = PostgresStore::builder().timeout(Duration::from_secs(10)).connect(&server.url()).await;
+        Self::these(store, server, tick)
+    }
+
+    /// A store that reaches this server by a way of its own.
+    pub(crate) fn these(store: Result<PostgresStore, StoreError>, server: &Postgres, tick: Duration) -> Self {
         Self { store: Arc::new(store.expect("the server was started for this")), url: server.url(), tick, _file: None }
     }
 }

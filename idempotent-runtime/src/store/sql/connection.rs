@@ -24,6 +24,16 @@ pub(super) enum Borrowed<'c> {
     Sqlite(&'c mut SqliteConnection),
 }
 
+/// What becomes of a prepared statement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Prepared {
+    /// It is kept under a name, on its connection.
+    #[default]
+    Kept,
+    /// It is used once: behind a pooler the connection to the server is another by the next transaction.
+    Once,
+}
+
 /// A value that is sent with a statement.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
@@ -51,6 +61,21 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// Carries out one statement, to its end. One that is prepared once is a transaction, so that its preparation goes to
+    /// where it is then carried out; after an error that is left open.
+    pub(super) async fn rows(&mut self, sql: &SqlStr, values: &[Value], prepared: Prepared) -> Result<Vec<Row>, Error> {
+        let mut connection = self.borrowed();
+        if prepared == Prepared::Kept {
+            return connection.rows(sql, values, prepared).await;
+        }
+        connection.script(SqlStr::from_static("BEGIN")).await?;
+        let rows = connection.rows(sql, values, prepared).await?;
+        connection.script(SqlStr::from_static("COMMIT")).await?;
+        Ok(rows)
+    }
+}
+
 impl Borrowed<'_> {
     pub(super) fn dialect(&self) -> Dialect {
         match self {
@@ -72,10 +97,10 @@ impl Borrowed<'_> {
     }
 
     /// Carries out one statement, to its end.
-    pub(super) async fn rows(&mut self, sql: &SqlStr, values: &[Value]) -> Result<Vec<Row>, Error> {
+    pub(super) async fn rows(&mut self, sql: &SqlStr, values: &[Value], prepared: Prepared) -> Result<Vec<Row>, Error> {
         macro_rules! rows {
             ($connection:expr, $row:path) => {{
-                let mut query = sqlx::query(sql.clone());
+                let mut query = sqlx::query(sql.clone()).persistent(prepared == Prepared::Kept);
                 for value in values {
                     query = match value {
                         Value::Int(value) => query.bind(*value),

@@ -16,7 +16,7 @@ use sqlx::{ConnectOptions as _, SqlStr};
 use tokio::runtime::{Handle, Id};
 use tokio::sync::{Semaphore, watch};
 
-use super::connection::{Connection, Row, Value};
+use super::connection::{Connection, Prepared, Row, Value};
 use super::error::{After, Failure};
 use crate::store::StoreError;
 
@@ -34,6 +34,8 @@ pub(super) enum Options {
 pub(super) struct Limits {
     /// How many there are for each runtime.
     pub(super) connections: usize,
+    /// What becomes of its prepared statements.
+    pub(super) prepared: Prepared,
     /// How long one operation may take: a place, a connection, and its statement.
     pub(super) timeout: Duration,
 }
@@ -69,8 +71,11 @@ impl Connections {
                 Some(connection) => connection,
                 None => self.open().await?,
             };
-            let answer = connection.borrowed().rows(sql, values).await.map_err(Failure::of);
+            let prepared = self.limits.prepared;
+            let answer = connection.rows(sql, values, prepared).await.map_err(Failure::of);
             match answer.as_ref().map_err(Failure::connection) {
+                // Its transaction is still open.
+                Err(After::Usable) if prepared == Prepared::Once => drop(connection),
                 Ok(_) | Err(After::Usable) => lane.idle().push(connection),
                 // What made this one useless has hardly left the others alone.
                 Err(After::Broken) => lane.idle().clear(),
@@ -93,6 +98,10 @@ impl Connections {
             Options::Sqlite(options) => options.connect().await.map(Connection::Sqlite),
         }
         .map_err(Failure::of)
+    }
+
+    pub(super) fn prepared(&self) -> Prepared {
+        self.limits.prepared
     }
 
     pub(super) fn options(&self) -> &Options {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
 
 use super::Dialect;
-use super::connection::Connection;
+use super::connection::{Connection, Prepared};
 use super::error::Failure;
 use super::records::Records;
 use super::table::Table;
@@ -97,7 +97,8 @@ pub(super) async fn ensure(records: &Records, migrate: Migrate) -> Result<(), Fa
     let wanted = steps(dialect, table).len();
     // A connection of its own: whatever goes wrong in here, it is closed.
     let mut connection = records.connections().open().await?;
-    let found = version(&mut connection, dialect, table).await.map_err(Failure::of)?;
+    let prepared = records.connections().prepared();
+    let found = version(&mut connection, prepared, dialect, table).await.map_err(Failure::of)?;
     if found >= wanted {
         return Ok(());
     }
@@ -113,7 +114,12 @@ pub(super) async fn ensure(records: &Records, migrate: Migrate) -> Result<(), Fa
 }
 
 /// How many steps were applied.
-async fn version(connection: &mut Connection, dialect: Dialect, table: &Table) -> Result<usize, sqlx::Error> {
+async fn version(
+    connection: &mut Connection,
+    prepared: Prepared,
+    dialect: Dialect,
+    table: &Table,
+) -> Result<usize, sqlx::Error> {
     let migrations = table.with("_migrations");
     let is_there = match dialect {
         #[cfg(feature = "postgres")]
@@ -123,14 +129,14 @@ async fn version(connection: &mut Connection, dialect: Dialect, table: &Table) -
         #[cfg(feature = "sqlite")]
         Dialect::Sqlite => format!("SELECT count(*) FROM sqlite_master WHERE name = '{}_migrations'", table.name()),
     };
-    if number(connection, is_there).await? == 0 {
+    if number(connection, prepared, is_there).await? == 0 {
         return Ok(0);
     }
-    number(connection, format!("SELECT coalesce(max(version), 0) FROM {migrations}")).await
+    number(connection, prepared, format!("SELECT coalesce(max(version), 0) FROM {migrations}")).await
 }
 
-async fn number(connection: &mut Connection, text: String) -> Result<usize, sqlx::Error> {
-    let rows = connection.borrowed().rows(&sql(text), &[]).await?;
+async fn number(connection: &mut Connection, prepared: Prepared, text: String) -> Result<usize, sqlx::Error> {
+    let rows = connection.rows(&sql(text), &[], prepared).await?;
     let number = rows.first().map_or(Ok(None), |row| row.int(0))?;
     Ok(number.and_then(|number| usize::try_from(number).ok()).unwrap_or(0))
 }

@@ -90,8 +90,8 @@ macro_rules! store {
         }
 
         impl $store {
-            pub(super) fn table(&self) -> super::table::Table {
-                self.0.table().clone()
+            pub(super) fn place(&self) -> (super::table::Table, super::connection::Prepared) {
+                (self.0.table().clone(), self.0.connections().prepared())
             }
 
             /// Removes up to `batch` records that have expired, oldest first; how many it removed. Never a live claim,
@@ -172,16 +172,16 @@ impl Dialect {
     }
 }
 
-/// The table of a store, where it is one with a table.
-fn table_of(store: &dyn super::Store) -> Option<table::Table> {
+/// The table of a store, where it is one with a table, and how it prepares statements.
+fn place_of(store: &dyn super::Store) -> Option<(table::Table, connection::Prepared)> {
     let store: &dyn std::any::Any = store;
     #[cfg(feature = "postgres")]
     if let Some(store) = store.downcast_ref::<PostgresStore>() {
-        return Some(store.table());
+        return Some(store.place());
     }
     #[cfg(feature = "sqlite")]
     if let Some(store) = store.downcast_ref::<SqliteStore>() {
-        return Some(store.table());
+        return Some(store.place());
     }
     None
 }

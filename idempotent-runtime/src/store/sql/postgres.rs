@@ -8,6 +8,7 @@ use sqlx::ConnectOptions as _;
 use sqlx::postgres::PgConnectOptions;
 
 use super::Dialect;
+use super::connection::Prepared;
 use super::connections::Options;
 use super::migrations::{self, Migrate};
 use super::records::Records;
@@ -25,8 +26,8 @@ use crate::token::Token;
 ///
 /// Needs PostgreSQL 14 or later, its primary, and the right to read and write the table and to use its sequence (to make
 /// them too, under [`Migrate::AtStart`]). Every operation is one statement, or a few that the last one decides: none
-/// leaves a transaction open. Behind a pooler in transaction mode the pooler has to know prepared statements
-/// (PgBouncer from 1.21).
+/// leaves a transaction open. Behind a pooler in transaction mode that does not know prepared statements
+/// (PgBouncer before 1.21), say so: [`behind_pooler`](PostgresStoreBuilder::behind_pooler).
 ///
 /// Durations are kept in whole microseconds. Cloning a store is cheap, and the clones share their connections.
 ///
@@ -105,6 +106,17 @@ impl PostgresStoreBuilder {
     /// How many connections each runtime that calls may open, the keeper's too: 10 by default, at least one.
     pub fn max_connections(mut self, connections: usize) -> Self {
         self.settings.limits.connections = connections.max(1);
+        self
+    }
+
+    /// The URL is that of a pooler in transaction mode that does not know prepared statements, as PgBouncer before 1.21, or
+    /// without `max_prepared_statements`. Each statement is then prepared, carried out and forgotten in a transaction of
+    /// its own, which costs two round trips more. The calls of this handle that are in a transaction of their caller
+    /// (`within`) prepare nothing for later either.
+    ///
+    /// PgBouncer has to let `extra_float_digits` pass (`ignore_startup_parameters`).
+    pub fn behind_pooler(mut self) -> Self {
+        self.settings.limits.prepared = Prepared::Once;
         self
     }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::Dialect;
+use super::connection::Prepared;
 use super::connections::{Connections, Limits, Options};
 use super::migrations::{self, Migrate};
 use super::records::Records;
@@ -26,7 +27,7 @@ impl Settings {
         Self {
             schema: None,
             table: table::DEFAULT.to_owned(),
-            limits: Limits { connections, timeout },
+            limits: Limits { connections, prepared: Prepared::Kept, timeout },
             migrate: Migrate::AtStart,
             sweep_every: Some(Duration::from_mins(1)),
         }

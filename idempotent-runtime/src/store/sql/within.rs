@@ -22,7 +22,7 @@ use sqlx::sqlite::{Sqlite, SqliteConnection};
 use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
 
 use super::Dialect;
-use super::connection::{Borrowed, Row, Value};
+use super::connection::{Borrowed, Prepared, Row, Value};
 use super::error::Trouble;
 use super::row::{self, Malformed, Place, Read};
 use super::statements::Statements;
@@ -116,6 +116,7 @@ in_transaction!("sqlite", sqlite, sqlx::Transaction<'_, Sqlite>, SqliteConnectio
 #[derive(Debug)]
 pub(crate) struct Tables {
     table: Table,
+    prepared: Prepared,
     #[cfg(feature = "postgres")]
     postgres: OnceLock<Arc<Statements>>,
     #[cfg(feature = "sqlite")]
@@ -125,12 +126,14 @@ pub(crate) struct Tables {
 impl Tables {
     /// Those of the handle's own store, where that is one with tables; else of the usual name.
     pub(crate) fn of(store: &dyn crate::store::Store) -> Self {
-        Self::new(super::table_of(store).unwrap_or_else(|| Table::usual(DEFAULT)))
+        let (table, prepared) = super::place_of(store).unwrap_or_else(|| (Table::usual(DEFAULT), Prepared::Kept));
+        Self { prepared, ..Self::new(table) }
     }
 
     pub(crate) fn new(table: Table) -> Self {
         Self {
             table,
+            prepared: Prepared::Kept,
             #[cfg(feature = "postgres")]
             postgres: OnceLock::new(),
             #[cfg(feature = "sqlite")]
@@ -172,6 +175,7 @@ impl Failure {
 #[derive(Debug)]
 pub(crate) struct Opened {
     statements: Arc<Statements>,
+    prepared: Prepared,
     lock_timeout: String,
 }
 
@@ -202,7 +206,11 @@ impl Session<'_> {
                 ));
                 let rows = rows.await?;
                 let found = rows.first().map_or(Ok(None), |row| row.text(0))?;
-                Ok(Opened { statements, lock_timeout: found.unwrap_or_else(|| "0".to_owned()) })
+                Ok(Opened {
+                    statements,
+                    prepared: tables.prepared,
+                    lock_timeout: found.unwrap_or_else(|| "0".to_owned()),
+                })
             }
             #[cfg(feature = "sqlite")]
             Dialect::Sqlite => {
@@ -211,7 +219,7 @@ impl Session<'_> {
                     return Err(Failure::new(Trouble::NoTransaction, "the client has begun none on this connection"));
                 }
                 self.script("SAVEPOINT idempotent_call".to_owned()).await?;
-                Ok(Opened { statements, lock_timeout: String::new() })
+                Ok(Opened { statements, prepared: tables.prepared, lock_timeout: String::new() })
             }
         }
     }
@@ -232,7 +240,7 @@ impl Session<'_> {
             if insert && let Some(answer) = self.insert(opened, key, &claim).await? {
                 return Ok(answer);
             }
-            let rows = self.rows(&within.read, vec![Value::Bytes(Some(row::digest(key)))]).await?;
+            let rows = self.rows(opened, &within.read, vec![Value::Bytes(Some(row::digest(key)))]).await?;
             let read = rows.first().ok_or_else(|| Failure::new(Trouble::Refused, "a SELECT of one row gave none"))?;
             self.check_constraints(read)?;
             let Read { now, place, state } =
@@ -251,7 +259,7 @@ impl Session<'_> {
             }
             let mut values = row::written(key, place, &next);
             values.push(Value::Int(Some(place.fence)));
-            let rows = self.rows(&within.replace, values).await?;
+            let rows = self.rows(opened, &within.replace, values).await?;
             if let Some(row) = rows.first() {
                 let fence = row.int(0)?;
                 self.restore(opened).await?;
@@ -276,7 +284,7 @@ impl Session<'_> {
         if self.0.dialect().inserts_first() {
             values.push(Value::Text(Some(opened.lock_timeout.clone())));
         }
-        let rows = self.rows(&opened.statements.within.insert, values).await?;
+        let rows = self.rows(opened, &opened.statements.within.insert, values).await?;
         let Some(row) = rows.first() else { return Ok(None) };
         Ok(Some(fenced(answer, row.int(0)?)))
     }
@@ -318,7 +326,7 @@ impl Session<'_> {
             Value::Bytes(Some(bytes)),
             Value::Int(row::retention(retention)),
         ];
-        if self.rows(&opened.statements.within.complete, values).await?.is_empty() {
+        if self.rows(opened, &opened.statements.within.complete, values).await?.is_empty() {
             return Err(Failure::new(Trouble::Refused, "the claim's row is gone from the transaction"));
         }
         self.script("RELEASE SAVEPOINT idempotent_call".to_owned()).await.map(drop)
@@ -347,12 +355,12 @@ impl Session<'_> {
         Ok(self.0.script(sql).await?)
     }
 
-    async fn rows(&mut self, sql: &SqlStr, mut values: Vec<Value>) -> Result<Vec<Row>, Failure> {
+    async fn rows(&mut self, opened: &Opened, sql: &SqlStr, mut values: Vec<Value>) -> Result<Vec<Row>, Failure> {
         if !self.0.dialect().inserts_first() {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             values.push(Value::Int(Some(row::micros(now))));
         }
-        Ok(self.0.rows(sql, &values).await?)
+        Ok(self.0.rows(sql, &values, opened.prepared).await?)
     }
 }
 
