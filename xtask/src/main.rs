@@ -6,6 +6,7 @@ mod fuzz;
 mod loom;
 mod model;
 mod setup;
+mod storm;
 mod test;
 
 use std::process::ExitCode;
@@ -54,6 +55,18 @@ enum Task {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
+    /// Duplicates from four processes, while their winner and the server are killed: the long form.
+    Storm {
+        /// In transactions of PostgreSQL.
+        #[arg(long)]
+        sql: bool,
+        /// How many rounds of each scenario, instead of 100.
+        #[arg(long)]
+        rounds: Option<u32>,
+        /// One object, with `rounds` and `violations`.
+        #[arg(long)]
+        json: bool,
+    },
     /// Try the memory store from three threads, in every order that loom finds.
     Loom,
 }
@@ -66,6 +79,7 @@ fn main() -> ExitCode {
         Task::Fuzz { targets, seconds } => fuzz::run(&targets, seconds),
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Model { arguments } => model::run(&arguments),
+        Task::Storm { sql, rounds, json } => storm::run(sql, rounds, json),
         Task::Loom => loom::run(),
     };
     match done {
