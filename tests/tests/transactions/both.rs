@@ -220,9 +220,9 @@ macro_rules! on {
                 }
 
                 #[idempotent(
-                                    prefix = "make", keys = [name], ttl = 1h, within = tx, via = idempotency,
-                                    existing = find(&mut *tx, name), verify = is_there(&mut *tx, name),
-                                )]
+                                            prefix = "make", keys = [name], ttl = 1h, within = tx, via = idempotency,
+                                            existing = find(&mut *tx, name), verify = is_there(&mut *tx, name),
+                                        )]
                 async fn make(
                     idempotency: &Idempotency,
                     tx: &mut Transaction<'_, Db>,
