@@ -47,7 +47,7 @@ pub(crate) fn expand(plan: &Plan) -> TokenStream {
 fn guarded(plan: &Plan) -> TokenStream {
     let mixed = Span::mixed_site();
     let private = private(plan);
-    let Function { guarded, braces, reply, .. } = &plan.function;
+    let Function { reply, .. } = &plan.function;
 
     let description = description(plan, &private);
     let (first, last) = ends(signature::sides(reply).0);
@@ -67,27 +67,66 @@ fn guarded(plan: &Plan) -> TokenStream {
         per_call(plan.on_busy.patience()),
     ];
     let builders = builders.iter().flatten();
-    let questions = [&plan.verify, &plan.existing].into_iter().flatten().map(|given| question(plan, given));
-    let block = braced(
-        braces,
-        quote_spanned! {mixed=>
-            if false {
-                return #private::never::<#reply>();
-            }
-            #(#questions)*
-            #guarded
-        },
-    );
 
     // Located at `T`: that `T` borrows what no duplicate could is found by the borrow checker, which reports it here.
     let arguments = quote_spanned!(mixed=> #description, #via &[#(#keys),*], #value, #errors);
     let arguments = in_group(Delimiter::Parenthesis, arguments, last);
 
     let import = import(plan);
+    let run = match &plan.within {
+        None => {
+            let questions = [&plan.verify, &plan.existing].into_iter().flatten().map(|given| question(plan, given));
+            let block = block(plan, &quote_spanned!(mixed=> #(#questions)*));
+            quote_spanned!(mixed=> call.run(async move #block).await)
+        }
+        Some(transaction) => within(plan, transaction),
+    };
     quote_spanned! {mixed=>
         #import
         let call = #call #arguments #(#builders)*;
-        call.run(async move #block).await
+        #run
+    }
+}
+
+/// The body in its braces, `first` in front of it.
+fn block(plan: &Plan, first: &TokenStream) -> TokenTree {
+    let Function { guarded, braces, reply, .. } = &plan.function;
+    let private = private(plan);
+    let block = quote_spanned! {Span::mixed_site()=>
+        if false {
+            return #private::never::<#reply>();
+        }
+        #first
+        #guarded
+    };
+    braced(braces, block)
+}
+
+/// The turns of a call in its caller's transaction, which each part of the handler has while it runs.
+fn within(plan: &Plan, transaction: &Ident) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let questions = [(&plan.verify, "verifying", "verified"), (&plan.existing, "asking", "asked")];
+    let questions = questions.iter().filter_map(|&(given, turn, answered)| {
+        let asked = asked(plan, given.as_ref()?, "_within");
+        let [turn, answered] = [turn, answered].map(|name| Ident::new(name, mixed));
+        Some(quote_spanned! {mixed=>
+            if let ::core::option::Option::Some((scope, #transaction)) = call.#turn() {
+                let _ = &#transaction;
+                let answer = scope.run(#asked).await;
+                call.#answered(answer).await;
+            }
+        })
+    });
+    let block = block(plan, &TokenStream::new());
+    let claim = quote_spanned!(mixed.located_at(transaction.span())=> .within(#transaction));
+    quote_spanned! {mixed=>
+        let mut call = call #claim.await;
+        #(#questions)*
+        if let ::core::option::Option::Some((scope, #transaction)) = call.running() {
+            let reply = scope.run(async move #block).await;
+            call.returned(reply).await;
+        }
+        call.end()
     }
 }
 
@@ -128,17 +167,22 @@ fn errors(plan: &Plan) -> TokenStream {
 
 /// `if let Some(reply) = Ask::<R>::existing(expression).await { return reply; }`, in front of the body: rustc checks the
 /// expression's type under the expression.
-fn question(plan: &Plan, Given { name, value }: &Given) -> TokenStream {
-    let reply = &plan.function.reply;
-    let (first, last) = ends(value);
-    let ask = path_at(plan, &Ident::new("Ask", first), first);
-    let name = Ident::new(&name.to_string(), last);
-    let ask = quote_spanned!(last=> #ask::<#reply>::#name(#value));
+fn question(plan: &Plan, given: &Given) -> TokenStream {
+    let asked = asked(plan, given, "");
     quote_spanned! {Span::mixed_site()=>
-        if let ::core::option::Option::Some(reply) = #ask.await {
+        if let ::core::option::Option::Some(reply) = #asked.await {
             return reply;
         }
     }
+}
+
+/// `Ask::<R>::existing(expression)`, or the function of that name with a suffix.
+fn asked(plan: &Plan, Given { name, value }: &Given, suffix: &str) -> TokenStream {
+    let reply = &plan.function.reply;
+    let (first, last) = ends(value);
+    let ask = path_at(plan, &Ident::new("Ask", first), first);
+    let name = Ident::new(&format!("{name}{suffix}"), last);
+    quote_spanned!(last=> #ask::<#reply>::#name(#value))
 }
 
 /// The private module, where expanded code finds all it needs.

@@ -29,6 +29,7 @@ mod signature;
 mod suggest;
 mod text;
 mod time;
+mod within;
 
 #[cfg(test)]
 mod tests;

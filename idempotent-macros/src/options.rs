@@ -27,6 +27,7 @@ pub(crate) const OPTIONS: &[(&str, &str)] = &[
     ("timeout", "timeout = 1m"),
     ("existing", "existing = self.find(order.id)"),
     ("verify", "verify = self.has(order.id)"),
+    ("within", "within = tx"),
     ("fenced", "fenced"),
     ("hidden", "hidden"),
     ("via", "via = self.idempotency"),
@@ -129,6 +130,11 @@ impl Options {
         if let Some(later) = self.names.iter().rfind(|name| pair.iter().any(|option| *name == option)) {
             errors.push(later, message);
         }
+    }
+
+    /// Whether the option `name` was given, right or wrong.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|given| given == name)
     }
 
     /// Reports what is missing, in one message, and that every option in the table has been taken by somebody.

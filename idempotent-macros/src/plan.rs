@@ -19,6 +19,7 @@ use crate::paths;
 use crate::question::question;
 use crate::signature;
 use crate::time::{self, Time, Ttl};
+use crate::within;
 
 /// All that expansion needs to know.
 pub(crate) struct Plan {
@@ -39,6 +40,7 @@ pub(crate) struct Plan {
     pub(crate) on_outage: OnOutage,
     pub(crate) on_lost: OnLost,
     pub(crate) max_attempts: Option<NonZero<u32>>,
+    pub(crate) within: Option<Ident>,
     pub(crate) fenced: bool,
     pub(crate) hidden: bool,
     pub(crate) verify: Option<Given>,
@@ -71,6 +73,7 @@ impl Plan {
         let on_outage = options.optional("on_outage", errors, choice).unwrap_or_default();
         let on_lost = options.optional("on_lost", errors, choice).unwrap_or_default();
         let max_attempts = options.optional("max_attempts", errors, number::count);
+        let within = options.optional("within", errors, within::within(&handler.signature));
         let fenced = options.flag("fenced", errors);
         let hidden = options.flag("hidden", errors);
         let verify = options.optional("verify", errors, question);
@@ -84,6 +87,11 @@ impl Plan {
         }
         if on_outage == OnOutage::Run && on_lost == OnLost::Strict {
             options.contradict(["on_outage", "on_lost"], RUN_AND_STRICT, errors);
+        }
+        if options.has("within") {
+            for &option in within::EXCLUDED.iter().filter(|option| options.has(option)) {
+                options.contradict(["within", option], &within::excluded(option), errors);
+            }
         }
         options.finish(errors);
 
@@ -107,6 +115,7 @@ impl Plan {
                 on_outage,
                 on_lost,
                 max_attempts,
+                within,
                 fenced,
                 hidden,
                 verify,

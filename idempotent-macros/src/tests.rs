@@ -140,7 +140,7 @@ fn the_readme_shows_what_the_handler_of_quickstart_becomes() {
 #[test]
 fn little_stands_before_the_body() {
     // Options that take more than a word add their lines.
-    const WITH_SUCH_OPTIONS: [&str; 4] = ["every_option", "judged_errors", "per_call_durations", "questions"];
+    const WITH_SUCH_OPTIONS: [&str; 5] = ["every_option", "judged_errors", "per_call_durations", "questions", "within"];
     for entry in fs::read_dir(path("src/snapshots")).expect("the snapshots are there") {
         let path = entry.expect("an entry").path();
         let snapshot = fs::read_to_string(&path).expect("text");

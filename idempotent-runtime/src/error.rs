@@ -63,6 +63,11 @@ pub enum ErrorKind {
     TimedOut,
     /// The store did not answer in time, or refused; nothing ran. [`source`](StdError::source) says why.
     StoreUnavailable,
+    /// Another transaction was first (PostgreSQL's 40001 and 40P01, SQLite's `SQLITE_BUSY`), so the whole of the caller's
+    /// transaction has to be repeated; only of calls with `within`. Nothing of the call stands.
+    TransactionConflict,
+    /// The caller's transaction had failed already, by a statement whose error was ignored; only of calls with `within`.
+    TransactionFailed,
     /// The stored record cannot be read: corrupt, of a newer format, or of another type. Nothing ran.
     Unreadable,
     /// A key part is missing or empty; the text names the expression.
@@ -92,6 +97,8 @@ impl ErrorKind {
             Self::ClaimLost => "claim_lost",
             Self::TimedOut => "timed_out",
             Self::StoreUnavailable => "store_unavailable",
+            Self::TransactionConflict => "transaction_conflict",
+            Self::TransactionFailed => "transaction_failed",
             Self::Unreadable => "unreadable",
             Self::MissingKeyPart => "missing_key_part",
             Self::Fingerprint => "fingerprint",
@@ -125,6 +132,13 @@ impl ErrorKind {
             Self::ClaimLost => ("another run took over while this one stood still", "leave it to the other run"),
             Self::TimedOut => ("the run took longer than its timeout", "try again, or allow it more time"),
             Self::StoreUnavailable => ("the store is unavailable, nothing ran", "try again later"),
+            Self::TransactionConflict => {
+                ("another transaction was first", "roll this one back and repeat the whole of it")
+            }
+            Self::TransactionFailed => (
+                "the transaction has failed already, by a statement before",
+                "find the error that was ignored, and roll the transaction back",
+            ),
             Self::Unreadable => {
                 ("the stored record cannot be read, nothing ran", "read it with a newer version, or remove it by hand")
             }
@@ -192,7 +206,11 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         matches!(
             self.kind(),
-            ErrorKind::Busy | ErrorKind::StoreUnavailable | ErrorKind::TimedOut | ErrorKind::ClaimLost
+            ErrorKind::Busy
+                | ErrorKind::StoreUnavailable
+                | ErrorKind::TimedOut
+                | ErrorKind::ClaimLost
+                | ErrorKind::TransactionConflict
         )
     }
 

@@ -37,8 +37,8 @@
 //! | look at a record, and decide | [`Idempotency::inspect`], [`admin`] |
 //! | write a store of your own | [`Store`], and the conformance suite (feature `conformance`) |
 //!
-//! It needs a tokio runtime with time enabled. Features: `redis`, `tls`, `http`, `axum`, `reqwest`, `metrics`, `conformance`,
-//! `testing`; `uuid`, `time`,
+//! It needs a tokio runtime with time enabled. Features: `redis`, `tls`, `postgres`, `sqlite`, `http`, `axum`, `reqwest`,
+//! `metrics`, `conformance`, `testing`; `uuid`, `time`,
 //! `chrono`, `jiff` and `rust_decimal` for key parts of these crates' types.
 
 pub mod admin;
@@ -92,7 +92,11 @@ pub use key::{Key, KeyPart, KeyParts, MissingPart};
 pub use outcome::{Disposition, Outcome, OutcomeKind, WithOutcome, with_outcome};
 pub use policy::{OnBusy, OnCrash, OnDuplicate, OnError, OnLost, OnOutage};
 pub use record::{CodecTag, Completed, Encoded, NoResult, Recorded};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use run::lent::Lent;
 #[cfg(feature = "conformance")]
 pub use store::conformance;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use store::{InTransaction, TransactionConnection};
 pub use store::{MemoryStore, Store, StoreError};
 pub use token::{Token, TokenText};

@@ -132,10 +132,10 @@ impl Outcome {
     /// | outcome | disposition |
     /// |---|---|
     /// | executed, existing, replayed, skipped, lost; duplicate, result unavailable | `Ack` |
-    /// | busy, store unavailable, claim lost, timed out | `RetryAfter` |
+    /// | busy, store unavailable, claim lost, timed out, transaction conflict | `RetryAfter` |
     /// | failed | `RetryAfter`: one second, doubled with every attempt, at most a minute |
     /// | failed for good; mismatch, indeterminate, exhausted, unreadable, missing key part, fingerprint | `DeadLetter` |
-    /// | no runtime installed, a setting that cannot be used | `RetryAfter` a minute: the deployment is wrong, not the message |
+    /// | no runtime installed, a setting that cannot be used, a transaction that had failed already | `RetryAfter` a minute: the deployment is wrong, not the message |
     /// | unguarded, no call | as the run itself: `Ok` is `Ack`, `Err` is `RetryAfter` |
     #[must_use]
     pub fn disposition(&self) -> Disposition {
@@ -151,12 +151,15 @@ impl Outcome {
             OutcomeKind::FailedForGood => Disposition::DeadLetter,
             OutcomeKind::Refused(kind) => match kind {
                 ErrorKind::Duplicate | ErrorKind::ResultUnavailable => Disposition::Ack,
-                ErrorKind::Busy | ErrorKind::StoreUnavailable | ErrorKind::ClaimLost | ErrorKind::TimedOut => {
-                    Disposition::RetryAfter(self.retry_after.unwrap_or(FIRST_RETRY))
-                }
-                ErrorKind::NotInstalled | ErrorKind::AlreadyInstalled | ErrorKind::Configuration => {
-                    Disposition::RetryAfter(LONGEST_RETRY)
-                }
+                ErrorKind::Busy
+                | ErrorKind::StoreUnavailable
+                | ErrorKind::ClaimLost
+                | ErrorKind::TimedOut
+                | ErrorKind::TransactionConflict => Disposition::RetryAfter(self.retry_after.unwrap_or(FIRST_RETRY)),
+                ErrorKind::NotInstalled
+                | ErrorKind::AlreadyInstalled
+                | ErrorKind::Configuration
+                | ErrorKind::TransactionFailed => Disposition::RetryAfter(LONGEST_RETRY),
                 ErrorKind::Mismatch
                 | ErrorKind::Failed
                 | ErrorKind::Indeterminate

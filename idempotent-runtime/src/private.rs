@@ -18,6 +18,8 @@ pub use crate::reply::{
     CarriesError, Errors, Reply, Skippable, Stored, StoredError, ValueOps, judge, map_err, never, recorded, skipped,
     unrecorded, value,
 };
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use crate::run::within::{Scope, Within};
 use crate::run::{Run, Wired};
 
 /// An annotated call whose key is built, before its body is known.
@@ -101,6 +103,12 @@ impl<R> Call<R> {
     pub fn wait(mut self, patience: Duration) -> Self {
         self.prepared.policy.on_busy = OnBusy::Wait(patience);
         self
+    }
+
+    /// `within = transaction`: claims the key there.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    pub async fn within<T: crate::store::InTransaction + ?Sized>(self, transaction: &mut T) -> Within<'_, T, R> {
+        Within::claim(self.prepared.guard(), self.value, self.errors.into_ops(), transaction).await
     }
 
     /// Runs the body under the guard.

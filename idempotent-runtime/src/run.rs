@@ -6,6 +6,10 @@
 
 mod drive;
 mod handled;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) mod lent;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) mod within;
 
 use std::fmt;
 use std::future::Future;

@@ -140,6 +140,18 @@ impl Slot {
         self.lock().take().map(drop).ok_or(Error::NotRunning)
     }
 
+    /// Asks what runs to end, and kills it where it has not within `patience`.
+    pub(crate) fn end(&self, signal: Signal, patience: Duration) {
+        let Some(mut process) = self.lock().take() else { return };
+        if process.signal(signal).is_err() {
+            return;
+        }
+        let deadline = Instant::now() + patience;
+        while matches!(process.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            thread::sleep(POLL);
+        }
+    }
+
     /// Kills what runs, then puts what the closure starts in its place.
     pub(crate) fn replace(&self, start: impl FnOnce() -> Result<Process, Error>) -> Result<(), Error> {
         let mut slot = self.lock();

@@ -28,6 +28,12 @@ pub enum Program {
     RabbitMq,
     /// Erlang's name service, which RabbitMQ cannot do without.
     Epmd,
+    /// The PostgreSQL server.
+    Postgres,
+    /// What makes a database for it.
+    Initdb,
+    /// What pools connections to PostgreSQL.
+    PgBouncer,
     /// curl: a client of HTTP that is not ours.
     Curl,
 }
@@ -41,6 +47,9 @@ impl Program {
         Self::Valkey9_1,
         Self::RabbitMq,
         Self::Epmd,
+        Self::Postgres,
+        Self::Initdb,
+        Self::PgBouncer,
         Self::Curl,
     ];
 
@@ -77,6 +86,9 @@ impl Program {
                 found
             }
             Self::Epmd => installed("epmd", &["/usr/lib/erlang/bin", "/usr/local/lib/erlang/bin"]),
+            Self::Postgres => of_postgres("postgres"),
+            Self::Initdb => of_postgres("initdb"),
+            Self::PgBouncer => installed("pgbouncer", USUAL),
             Self::Curl => installed("curl", USUAL),
             Self::Redis8_2 | Self::Valkey9_1 => Vec::new(),
         }
@@ -92,6 +104,9 @@ impl fmt::Display for Program {
             Self::Valkey9_1 => "Valkey 9.1",
             Self::RabbitMq => "rabbitmq-server",
             Self::Epmd => "Erlang's epmd",
+            Self::Postgres => "postgres",
+            Self::Initdb => "PostgreSQL's initdb",
+            Self::PgBouncer => "pgbouncer",
             Self::Curl => "curl",
         })
     }
@@ -115,6 +130,16 @@ const USUAL: &[&str] =
 fn installed(name: &str, folders: &[&str]) -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).chain(folders.iter().map(PathBuf::from)).map(|folder| folder.join(name)).collect()
+}
+
+/// A program of PostgreSQL. Debian has a folder for each version, and none of them in the PATH: the newest is taken.
+fn of_postgres(name: &str) -> Vec<PathBuf> {
+    const VERSIONS: &str = "/usr/lib/postgresql";
+    let version = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+    let mut versions: Vec<_> = fs::read_dir(VERSIONS).into_iter().flatten().flatten().filter_map(version).collect();
+    versions.sort_unstable_by(|a, b| b.cmp(a));
+    let of_version = |version| Path::new(VERSIONS).join(format!("{version}/bin/{name}"));
+    versions.into_iter().map(of_version).chain(installed(name, USUAL)).collect()
 }
 
 /// Where servers from wheels may be, the best first; never empty.

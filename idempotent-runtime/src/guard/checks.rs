@@ -140,6 +140,21 @@ impl<R> Ask<R> {
     }
 }
 
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+impl<R> Ask<R> {
+    /// `existing = expr` of a call in its caller's transaction.
+    pub async fn existing_within<F: Existing<R>>(check: F) -> Answer<R> {
+        let mut check = std::pin::pin!(check);
+        std::future::poll_fn(|cx| Existing::<R>::poll(check.as_mut(), cx)).await
+    }
+
+    /// `verify = expr` of a call in its caller's transaction.
+    pub async fn verify_within<F: Verify<R>>(check: F) -> Answer<R> {
+        let mut check = std::pin::pin!(check);
+        std::future::poll_fn(|cx| Verify::<R>::poll(check.as_mut(), cx)).await
+    }
+}
+
 pin_project! {
     /// A question that is being asked. Without bounds: [`Ask`] has checked them, once.
     #[must_use = "futures do nothing unless awaited"]

@@ -40,7 +40,7 @@ pub(super) enum Decision {
 }
 
 /// What one claim was answered.
-enum Answered {
+pub(super) enum Answered {
     Ours(Owned),
     /// Acquired, but so late that the lease is spent; put back.
     TooLate,
@@ -213,7 +213,7 @@ fn on_lapse(policy: &Policy) -> OnLapse {
     if policy.on_crash == OnCrash::Hold && !policy.existing { OnLapse::Hold } else { OnLapse::TakeOver }
 }
 
-fn decide(key: &Key, answer: ClaimAnswer) -> Answered {
+pub(super) fn decide(key: &Key, answer: ClaimAnswer) -> Answered {
     let refuse = |kind| Error::new(kind).key(key.as_str());
     let error = match answer {
         ClaimAnswer::Completed(completed) => return Answered::Decided(Decision::Answer(Box::new(completed))),
@@ -304,7 +304,7 @@ pub(super) fn completed_retention(policy: &Policy) -> Retention {
 /// The longest hint: a run usually ends long before its lease.
 const LONGEST_HINT: Duration = Duration::from_secs(1);
 
-fn note_found(key: &Key, acquired: &Acquired) {
+pub(super) fn note_found(key: &Key, acquired: &Acquired) {
     match acquired.found {
         Found::Absent => {}
         Found::Failed => observe::retry(key, acquired.attempt),

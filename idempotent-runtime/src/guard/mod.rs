@@ -26,6 +26,8 @@ pub(crate) mod recent;
 mod running;
 mod settle;
 mod waiting;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) mod within;
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -136,6 +138,12 @@ impl Guard {
     /// Whether the key's parts are hidden.
     pub(crate) fn hides(&self) -> bool {
         self.wanted.policy.hidden
+    }
+
+    /// Whether `existing` stands in front of the body.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    pub(crate) fn asks(&self) -> bool {
+        self.wanted.policy.existing
     }
 
     /// Drives the call to the next poll of the body, or to an answer without one.

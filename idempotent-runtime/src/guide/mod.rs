@@ -9,3 +9,5 @@ pub mod http {}
 #[cfg(feature = "redis")]
 #[doc = include_str!("redis.md")]
 pub mod redis {}
+#[doc = include_str!("sql.md")]
+pub mod sql {}

@@ -90,12 +90,13 @@ impl Problem {
             ErrorKind::Indeterminate => Self::OutcomeUnknown,
             ErrorKind::Exhausted => Self::Exhausted,
             ErrorKind::TimedOut => Self::TimedOut,
-            ErrorKind::StoreUnavailable => Self::StoreUnavailable,
+            ErrorKind::StoreUnavailable | ErrorKind::TransactionConflict => Self::StoreUnavailable,
             ErrorKind::Unreadable => Self::RecordUnreadable,
             ErrorKind::MissingKeyPart => Self::KeyMissing,
             ErrorKind::Fingerprint
             | ErrorKind::NotInstalled
             | ErrorKind::AlreadyInstalled
+            | ErrorKind::TransactionFailed
             | ErrorKind::Configuration => Self::Misconfigured,
         }
     }

@@ -10,6 +10,8 @@ use crate::error::Error;
 use crate::guard::recent::Cache;
 use crate::key::{Secret, check_name};
 use crate::store::Store;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use crate::store::Table;
 
 /// Settings of a handle.
 ///
@@ -39,6 +41,8 @@ pub struct Builder {
     #[cfg(feature = "cache")]
     pub(super) cache: Option<Cache>,
     pub(super) in_flight: InFlight,
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    pub(super) table: Option<Table>,
 }
 
 /// What is made of calls in flight under one key.
@@ -69,6 +73,8 @@ impl Builder {
             #[cfg(feature = "cache")]
             cache: None,
             in_flight: InFlight::Apart,
+            #[cfg(any(feature = "postgres", feature = "sqlite"))]
+            table: None,
         }
     }
 
@@ -178,6 +184,20 @@ impl Builder {
     pub fn collapse(mut self) -> Self {
         self.in_flight = InFlight::Collapsed;
         self
+    }
+
+    /// The table in which calls in a caller's transaction (`within`) keep their records, with its schema if it is to be
+    /// named. By default the table of the handle's own store, where that is a `PostgresStore` or a `SqliteStore`; else
+    /// `idempotency_records`.
+    ///
+    /// # Errors
+    ///
+    /// `Configuration` for a name that is none.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    pub fn within_table(mut self, schema: Option<&str>, table: &str) -> Result<Self, Error> {
+        let table = Table::new(schema, table).map_err(|why| Error::configuration(why.to_string()))?;
+        self.table = Some(table);
+        Ok(self)
     }
 
     /// Connects to a store by its URL; see [`Idempotency::connect`].

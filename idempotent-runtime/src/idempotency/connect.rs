@@ -10,9 +10,20 @@ pub(super) async fn store(url: &str, timeout: Duration) -> Result<Arc<dyn Store>
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
     match scheme {
         "memory" => Ok(Arc::new(MemoryStore::new())),
-        _ if names_redis(scheme) => redis(url, timeout).await,
+        #[cfg(feature = "redis")]
+        _ if names_redis(scheme) => within(timeout, crate::store::RedisStore::connect(url)).await,
+        #[cfg(not(feature = "redis"))]
+        _ if names_redis(scheme) => Err(missing(scheme, "redis", timeout)),
+        #[cfg(feature = "postgres")]
+        "postgres" | "postgresql" => within(timeout, crate::store::PostgresStore::connect(url)).await,
+        #[cfg(not(feature = "postgres"))]
+        "postgres" | "postgresql" => Err(missing(scheme, "postgres", timeout)),
+        #[cfg(feature = "sqlite")]
+        "sqlite" => within(timeout, crate::store::SqliteStore::connect(url)).await,
+        #[cfg(not(feature = "sqlite"))]
+        "sqlite" => Err(missing("sqlite", "sqlite", timeout)),
         _ => Err(Error::configuration(format!(
-            "the store URL's scheme {scheme:?} is unknown; use `memory:` or `redis:`"
+            "the store URL's scheme {scheme:?} is unknown; use `memory:`, `redis:`, `postgres:` or `sqlite:`"
         ))),
     }
 }
@@ -22,22 +33,22 @@ fn names_redis(scheme: &str) -> bool {
     matches!(scheme.split('+').next(), Some("redis" | "rediss" | "valkey" | "valkeys" | "unix"))
 }
 
-#[cfg(not(feature = "redis"))]
-async fn redis(_: &str, _: Duration) -> Result<Arc<dyn Store>, Error> {
-    Err(Error::configuration("`redis:` needs the feature `redis` of idempotent-runtime"))
+#[cfg(not(all(feature = "redis", feature = "postgres", feature = "sqlite")))]
+fn missing(scheme: &str, feature: &str, _: Duration) -> Error {
+    Error::configuration(format!("`{scheme}:` needs the feature `{feature}` of idempotent-runtime"))
 }
 
-#[cfg(feature = "redis")]
-async fn redis(url: &str, timeout: Duration) -> Result<Arc<dyn Store>, Error> {
-    use crate::error::ErrorKind;
-    use crate::store::{RedisStore, StoreError};
-
-    let connected = match tokio::time::timeout(timeout, RedisStore::connect(url)).await {
+#[cfg(any(feature = "redis", feature = "postgres", feature = "sqlite"))]
+async fn within<S: Store>(
+    timeout: Duration,
+    connecting: impl Future<Output = Result<S, crate::StoreError>>,
+) -> Result<Arc<dyn Store>, Error> {
+    let connected = match tokio::time::timeout(timeout, connecting).await {
         Ok(connected) => connected,
-        Err(_) => Err(StoreError::unavailable(format!("no connection within {timeout:?}"))),
+        Err(_) => Err(crate::StoreError::unavailable(format!("no connection within {timeout:?}"))),
     };
     match connected {
         Ok(store) => Ok(Arc::new(store)),
-        Err(error) => Err(Error::new(ErrorKind::StoreUnavailable).because(error)),
+        Err(error) => Err(Error::new(crate::error::ErrorKind::StoreUnavailable).because(error)),
     }
 }

@@ -34,6 +34,8 @@ use crate::keeper::Keeper;
 use crate::key::Secret;
 use crate::read::Reader;
 use crate::record::Encoded;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use crate::store::Tables;
 use crate::store::{MemoryStore, Store};
 
 /// A handle to the runtime: where records live, and how calls are guarded.
@@ -79,6 +81,9 @@ pub(crate) struct Core {
     pub(crate) recent: Option<Recent>,
     /// Calls in flight, where they are collapsed.
     pub(crate) flights: Option<Arc<Flights>>,
+    /// Where calls in a caller's transaction keep their records.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    pub(crate) tables: Tables,
 }
 
 /// Whether calls are guarded at all.
@@ -154,6 +159,8 @@ impl Idempotency {
     /// |---|---|
     /// | `memory:` | [`MemoryStore`] |
     /// | `redis://[user:password@]host[:port][/database]` | `RedisStore` (feature `redis`) |
+    /// | `postgres://[user[:password]@]host[:port]/database` | `PostgresStore` (feature `postgres`) |
+    /// | `sqlite:path/to/file.db` | `SqliteStore` (feature `sqlite`): a file for the processes of one machine |
     /// | `rediss://…`, `redis+unix:///path` | the same over TLS (feature `tls`), or a Unix socket |
     /// | `redis+sentinel://host:port,host:port/primary` | the primary that these Sentinels know by this name |
     /// | `redis+cluster://host:port,host:port` | the Cluster of which these are some nodes |
@@ -275,10 +282,14 @@ impl Idempotency {
         #[cfg(feature = "cache")]
         let recent = settings.cache.map(|cache| Recent::new(cache, clock));
         let flights = (settings.in_flight == InFlight::Collapsed).then(Arc::default);
+        #[cfg(any(feature = "postgres", feature = "sqlite"))]
+        let table = settings.table.clone();
         let Builder { owner, namespace, secret, codec, readers, settings, .. } = settings;
         let keeper = Keeper::new(Arc::clone(&store), clock, settings.store_timeout);
         let codec = codec.unwrap_or_else(|| Arc::new(Json));
         let owner = owner.unwrap_or_else(builder::default_owner);
+        #[cfg(any(feature = "postgres", feature = "sqlite"))]
+        let tables = table.map_or_else(|| Tables::of(&*store), Tables::new);
         Self {
             core: Arc::new(Core {
                 mode,
@@ -294,6 +305,8 @@ impl Idempotency {
                 #[cfg(feature = "cache")]
                 recent,
                 flights,
+                #[cfg(any(feature = "postgres", feature = "sqlite"))]
+                tables,
             }),
         }
     }

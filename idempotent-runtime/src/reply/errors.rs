@@ -174,6 +174,12 @@ impl<R> ErrorOps<R> {
         Self { from, text: Some(text), settled: Settled::Held(held) }
     }
 
+    /// Whether an error can be a result: recorded, or final.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    pub(crate) fn can_be_final(&self) -> bool {
+        matches!(self.settled, Settled::Recorded(_) | Settled::Judged(_))
+    }
+
     /// What is to be done about the error in `reply`.
     pub(crate) fn judge<'a>(&self, reply: &'a R) -> Judgement<'a> {
         match &self.settled {

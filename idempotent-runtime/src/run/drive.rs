@@ -68,7 +68,7 @@ pub(super) fn drive(
 }
 
 /// Ends a call that was never prepared.
-fn refuse_early(handler: &mut dyn Handled, error: Error) {
+pub(super) fn refuse_early(handler: &mut dyn Handled, error: Error) {
     crate::observe::refused_early(&error);
     if let Some(recorder) = crate::context::recorder() {
         recorder.record(Outcome::refused(&error));
@@ -77,7 +77,7 @@ fn refuse_early(handler: &mut dyn Handled, error: Error) {
 }
 
 /// How a reply is to be settled.
-fn ending(guard: &Guard, handler: &dyn Handled) -> Ending {
+pub(super) fn ending(guard: &Guard, handler: &dyn Handled) -> Ending {
     if handler.replied() == Some(Side::Value) {
         // A codec of the application's may encrypt: it is not passed by.
         let built_in = guard.core().codec().tag() == CodecTag::JSON;
@@ -109,7 +109,7 @@ fn last_error(guard: &Guard, handler: &dyn Handled) -> Cow<'static, str> {
 }
 
 /// Answers a duplicate from the record.
-fn answer(guard: &mut Guard, completed: &Completed, handler: &mut dyn Handled) -> Result<(), Error> {
+pub(super) fn answer(guard: &mut Guard, completed: &Completed, handler: &mut dyn Handled) -> Result<(), Error> {
     let attempt = completed.attempt;
     let answered = reply_from(guard, &completed.result, handler).map_err(|error| error.key(guard.key().as_str()));
     let outcome = match &answered {

@@ -12,11 +12,15 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod machine;
 mod memory;
 #[cfg(feature = "redis")]
 pub mod redis;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod sql;
 mod watch;
 
+use std::any::Any;
 use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
@@ -34,6 +38,14 @@ use crate::token::Token;
 pub use memory::MemoryStore;
 #[cfg(feature = "redis")]
 pub use redis::{Finding, RedisStore, RedisStoreBuilder, Severity};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use sql::{Expired, InTransaction, Migrate, TransactionConnection};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) use sql::{Failure, Opened, Session, Table, Tables, Trouble};
+#[cfg(feature = "postgres")]
+pub use sql::{PostgresStore, PostgresStoreBuilder};
+#[cfg(feature = "sqlite")]
+pub use sql::{SqliteStore, SqliteStoreBuilder};
 pub use watch::Watch;
 
 /// The answer of a store's operation, to be awaited.
@@ -48,7 +60,7 @@ pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Sen
 ///
 /// An operation that returns an error may have been applied, may be applied later, or never. The guard repeats it
 /// with the same token.
-pub trait Store: fmt::Debug + Send + Sync + 'static {
+pub trait Store: Any + fmt::Debug + Send + Sync + 'static {
     /// Claims `key` for the call that owns `request.token`.
     ///
     /// | state | answer | record afterwards |

@@ -40,6 +40,8 @@ impl Manager {
             Program::RedisServer => ("redis-server", "redis"),
             Program::RedisSentinel => ("redis-sentinel", "redis"),
             Program::RabbitMq | Program::Epmd => ("rabbitmq-server", "rabbitmq"),
+            Program::Postgres | Program::Initdb => ("postgresql", "postgresql@17"),
+            Program::PgBouncer => ("pgbouncer", "pgbouncer"),
             Program::Curl => ("curl", "curl"),
             _ => return None,
         };

@@ -4,8 +4,6 @@ mod admin;
 #[cfg(all(test, idempotent_loom))]
 mod loom;
 mod shard;
-mod state;
-mod steps;
 mod sync;
 #[cfg(all(test, not(idempotent_loom)))]
 mod tests;
@@ -17,9 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use self::shard::{Hashed, Shard};
-use self::state::{Moment, State};
 use self::sync::{Clock, Hashes, Mutex, MutexGuard};
 use self::watchers::Watchers;
+use super::machine::state::{Moment, State};
+use super::machine::steps;
 use super::{
     Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, Release, Reply, Retention, Store, StoreError, Watch,
 };

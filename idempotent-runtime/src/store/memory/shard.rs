@@ -5,8 +5,8 @@ use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 
-use super::state::{Moment, State};
 use crate::key::Key;
+use crate::store::machine::state::{Moment, State};
 
 /// How many due entries one write looks at. More than the one that it may add, so the backlog shrinks.
 const SWEPT_PER_WRITE: usize = 4;

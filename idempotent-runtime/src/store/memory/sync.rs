@@ -15,7 +15,7 @@ use std::sync::PoisonError;
 #[cfg(all(test, idempotent_loom))]
 use std::time::Duration;
 
-use super::state::Moment;
+use crate::store::machine::state::Moment;
 
 /// Locks; what is behind is never left half changed, so poison means nothing.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

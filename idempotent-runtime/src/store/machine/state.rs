@@ -9,11 +9,11 @@ use crate::store::{Acquired, ClaimAnswer, Found, Retention};
 use crate::token::Token;
 
 /// Time since the store was made.
-pub(super) type Moment = Duration;
+pub(in crate::store) type Moment = Duration;
 
 /// What stands under a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum State {
+pub(in crate::store) enum State {
     #[default]
     Absent,
     InProgress(InProgress),
@@ -25,25 +25,25 @@ pub(super) enum State {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct InProgress {
-    pub(super) token: Token,
-    pub(super) attempt: u32,
-    pub(super) owner: Arc<str>,
-    pub(super) fingerprint: Option<Fingerprint>,
-    pub(super) lease: Duration,
-    pub(super) retention: Retention,
-    pub(super) held: Retention,
-    pub(super) live_until: Moment,
-    pub(super) expires: Option<Moment>,
-    pub(super) standing: Standing,
-    pub(super) fence: u64,
-    pub(super) found: Found,
-    pub(super) before: Before,
+pub(in crate::store) struct InProgress {
+    pub(in crate::store) token: Token,
+    pub(in crate::store) attempt: u32,
+    pub(in crate::store) owner: Arc<str>,
+    pub(in crate::store) fingerprint: Option<Fingerprint>,
+    pub(in crate::store) lease: Duration,
+    pub(in crate::store) retention: Retention,
+    pub(in crate::store) held: Retention,
+    pub(in crate::store) live_until: Moment,
+    pub(in crate::store) expires: Option<Moment>,
+    pub(in crate::store) standing: Standing,
+    pub(in crate::store) fence: u64,
+    pub(in crate::store) found: Found,
+    pub(in crate::store) before: Before,
 }
 
 /// How far a claim has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(in crate::store) enum Standing {
     /// Claimed; its body has not been polled.
     Claimed,
     /// It counts as a run.
@@ -53,16 +53,16 @@ pub(super) enum Standing {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failed {
-    pub(super) token: Token,
-    pub(super) attempt: u32,
-    pub(super) error: Arc<str>,
-    pub(super) expires: Option<Moment>,
+pub(in crate::store) struct Failed {
+    pub(in crate::store) token: Token,
+    pub(in crate::store) attempt: u32,
+    pub(in crate::store) error: Arc<str>,
+    pub(in crate::store) expires: Option<Moment>,
 }
 
 /// What a claim can put back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Before {
+pub(in crate::store) enum Before {
     /// Nothing: the key was absent, or the claim was itself put back.
     Nothing,
     /// The error of the failed record.
@@ -75,16 +75,16 @@ pub(super) enum Before {
 
 impl State {
     /// The state at `now`: what has expired is absent.
-    pub(super) fn at(self, now: Moment) -> Self {
+    pub(in crate::store) fn at(self, now: Moment) -> Self {
         if self.has_expired(now) { Self::Absent } else { self }
     }
 
-    pub(super) fn has_expired(&self, now: Moment) -> bool {
+    pub(in crate::store) fn has_expired(&self, now: Moment) -> bool {
         self.expires().is_some_and(|expires| expires <= now)
     }
 
     /// When the record ceases to be; `None` for never.
-    pub(super) fn expires(&self) -> Option<Moment> {
+    pub(in crate::store) fn expires(&self) -> Option<Moment> {
         match self {
             Self::Absent => None,
             Self::InProgress(InProgress { expires, .. })
@@ -102,42 +102,42 @@ impl From<Failed> for State {
 
 impl InProgress {
     /// Whether the claim is the call's own, and not given up.
-    pub(super) fn belongs_to(&self, token: Token) -> bool {
+    pub(in crate::store) fn belongs_to(&self, token: Token) -> bool {
         self.token == token && self.standing != Standing::GivenUp
     }
 
-    pub(super) fn is_live(&self, now: Moment) -> bool {
+    pub(in crate::store) fn is_live(&self, now: Moment) -> bool {
         self.standing != Standing::GivenUp && now < self.live_until
     }
 
-    pub(super) fn start_lease(&mut self, now: Moment) {
+    pub(in crate::store) fn start_lease(&mut self, now: Moment) {
         self.live_until = now.saturating_add(self.lease);
         self.expires = self.kept().end(now);
     }
 
     /// How long the record is kept as it stands: a run that is open, or stands below, can be kept for longer.
-    pub(super) fn kept(&self) -> Retention {
+    pub(in crate::store) fn kept(&self) -> Retention {
         let is_open = self.standing != Standing::Claimed || self.found == (Found::Lapsed { begun: true });
         if is_open { self.held } else { self.retention }
     }
 
-    pub(super) fn acquired(&self) -> ClaimAnswer {
+    pub(in crate::store) fn acquired(&self) -> ClaimAnswer {
         ClaimAnswer::Acquired(Acquired { attempt: self.attempt, found: self.found, fence: Some(self.fence) })
     }
 
-    pub(super) fn in_progress(&self, now: Moment) -> ClaimAnswer {
+    pub(in crate::store) fn in_progress(&self, now: Moment) -> ClaimAnswer {
         let remaining = self.live_until.saturating_sub(now);
         ClaimAnswer::InProgress { remaining, attempt: self.attempt, owner: Arc::clone(&self.owner) }
     }
 
     /// How many runs have begun, this one included if it has.
-    pub(super) fn runs(&self) -> u32 {
+    pub(in crate::store) fn runs(&self) -> u32 {
         if self.standing == Standing::Claimed { self.attempt.saturating_sub(1) } else { self.attempt }
     }
 
     /// The run that the next claim judges. A claim that never began stands for the run that it had found: else it would
     /// hide one that had begun, and `hold` would run twice.
-    pub(super) fn stands_for(&self) -> &Self {
+    pub(in crate::store) fn stands_for(&self) -> &Self {
         match (&self.before, self.standing) {
             (Before::Lapsed(run), Standing::Claimed) if run.standing != Standing::Claimed => run,
             _ => self,
@@ -145,7 +145,7 @@ impl InProgress {
     }
 
     /// What the claim that takes over can put back.
-    pub(super) fn into_before(mut self) -> Before {
+    pub(in crate::store) fn into_before(mut self) -> Before {
         match (self.before, self.standing) {
             (Before::Lapsed(run), Standing::Claimed) if run.standing != Standing::Claimed => Before::Lapsed(run),
             _ => {
@@ -156,7 +156,12 @@ impl InProgress {
     }
 
     /// The state that this claim found.
-    pub(super) fn undone(mut self, now: Moment, lease: Duration, superseded: Option<(&Completed, Retention)>) -> State {
+    pub(in crate::store) fn undone(
+        mut self,
+        now: Moment,
+        lease: Duration,
+        superseded: Option<(&Completed, Retention)>,
+    ) -> State {
         let (token, attempt) = (self.token, self.attempt.saturating_sub(1));
         let expires = self.retention.end(now);
         match (std::mem::replace(&mut self.before, Before::Nothing), superseded) {
@@ -178,7 +183,7 @@ impl InProgress {
     }
 
     /// As it was when it was taken over: still lapsed. What is left of its retention is that of a lease that ends now.
-    pub(super) fn lapsed_again(mut self, now: Moment) -> Self {
+    pub(in crate::store) fn lapsed_again(mut self, now: Moment) -> Self {
         self.expires = match self.kept() {
             Retention::For(all) => Some(now.saturating_add(all.saturating_sub(self.lease))),
             Retention::Forever => None,
@@ -189,14 +194,14 @@ impl InProgress {
 
 impl Failed {
     /// Nothing has run under this token and nothing shall: its own late claim must not come alive.
-    pub(super) fn in_memory_of(token: Token, now: Moment, lease: Duration, error: &str) -> Self {
+    pub(in crate::store) fn in_memory_of(token: Token, now: Moment, lease: Duration, error: &str) -> Self {
         let expires = Some(now.saturating_add(lease.saturating_mul(2)));
         Self { token, attempt: 0, error: error.into(), expires }
     }
 }
 
 impl Retention {
-    pub(super) fn end(self, now: Moment) -> Option<Moment> {
+    pub(in crate::store) fn end(self, now: Moment) -> Option<Moment> {
         match self {
             Self::For(time) => Some(now.saturating_add(time)),
             Self::Forever => None,

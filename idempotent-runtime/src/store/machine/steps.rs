@@ -15,16 +15,16 @@ use crate::token::Token;
 
 /// A claim as the store puts it to the record.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Claim<'a> {
-    pub(super) request: &'a ClaimRequest<'a>,
+pub(in crate::store) struct Claim<'a> {
+    pub(in crate::store) request: &'a ClaimRequest<'a>,
     /// The request's owner, shared.
-    pub(super) owner: &'a Arc<str>,
+    pub(in crate::store) owner: &'a Arc<str>,
     /// The fence of this claim, if it is acquired.
-    pub(super) fence: u64,
+    pub(in crate::store) fence: u64,
 }
 
 /// See [`Store::claim`](crate::Store::claim).
-pub(super) fn claim(state: State, now: Moment, claim: &Claim<'_>) -> (ClaimAnswer, State) {
+pub(in crate::store) fn claim(state: State, now: Moment, claim: &Claim<'_>) -> (ClaimAnswer, State) {
     let request = claim.request;
     match state.at(now) {
         State::Absent => claim.acquire(now, 1, Found::Absent, Before::Nothing),
@@ -84,7 +84,7 @@ fn take_over(lapsed: InProgress, now: Moment, claim: &Claim<'_>) -> (ClaimAnswer
 }
 
 /// See [`Store::begin`](crate::Store::begin).
-pub(super) fn begin(state: State, now: Moment, token: Token) -> (Answer, State) {
+pub(in crate::store) fn begin(state: State, now: Moment, token: Token) -> (Answer, State) {
     match state.at(now) {
         State::InProgress(mut own) if own.token == token && own.is_live(now) => {
             own.standing = Standing::Begun;
@@ -96,7 +96,7 @@ pub(super) fn begin(state: State, now: Moment, token: Token) -> (Answer, State) 
 }
 
 /// See [`Store::renew`](crate::Store::renew).
-pub(super) fn renew(state: State, now: Moment, token: Token) -> (Answer, State) {
+pub(in crate::store) fn renew(state: State, now: Moment, token: Token) -> (Answer, State) {
     match state.at(now) {
         State::InProgress(mut own) if own.belongs_to(token) => {
             own.start_lease(now);
@@ -107,7 +107,7 @@ pub(super) fn renew(state: State, now: Moment, token: Token) -> (Answer, State) 
 }
 
 /// See [`Store::complete`](crate::Store::complete).
-pub(super) fn complete(
+pub(in crate::store) fn complete(
     state: State,
     now: Moment,
     token: Token,
@@ -132,7 +132,7 @@ pub(super) fn complete(
 }
 
 /// See [`Store::release`](crate::Store::release).
-pub(super) fn release(
+pub(in crate::store) fn release(
     state: State,
     now: Moment,
     token: Token,
@@ -163,7 +163,7 @@ pub(super) fn release(
 }
 
 /// See [`Store::put_back`](crate::Store::put_back).
-pub(super) fn put_back(
+pub(in crate::store) fn put_back(
     state: State,
     now: Moment,
     token: Token,

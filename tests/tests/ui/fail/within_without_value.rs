@@ -1,0 +1,9 @@
+use idempotent_runtime::{Error, idempotent};
+use sqlx::{Postgres, Transaction};
+
+#[idempotent(prefix = "order", keys = [id], ttl = 1h, within)]
+async fn handler(id: u64, tx: &mut Transaction<'_, Postgres>) -> Result<(), Error> {
+    Ok(())
+}
+
+fn main() {}
