@@ -9,6 +9,8 @@ use redis::{Cmd, RedisWrite as _, Value};
 
 use super::RedisStore;
 use super::error::Failure;
+use super::fields::Written;
+use super::heads::Head;
 use super::scripts::{self, Script};
 use super::value::{self, Malformed, Put as _, Record, State};
 use crate::key::Key;
@@ -19,7 +21,7 @@ use crate::store::{
 use crate::token::Token;
 
 /// Bytes of a command besides its key, owner, error and result.
-const ROOM: usize = 176;
+pub(super) const ROOM: usize = 176;
 
 impl RedisStore {
     /// The common claim is one plain command: what answers nothing was absent, and is ours. A completed record is
@@ -31,12 +33,12 @@ impl RedisStore {
         let mut head = Vec::with_capacity(64 + request.owner.len());
         head.put_head(request);
         let answer = match self.take(key, &head, request).await {
-            Ok(Value::Nil) => {
-                self.heads.remember(key, request.token, head);
+            Ok((Value::Nil, written)) => {
+                self.heads.remember(key, request.token, Head { text: head, written });
                 Some(ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None }))
             }
-            Ok(Value::BulkString(text)) => judge(key, &text, request),
-            Ok(other) => return Err(unexpected(&other)),
+            Ok((Value::BulkString(text), _)) => judge(key, &text, request),
+            Ok((other, _)) => return Err(unexpected(&other)),
             Err(Failure::WrongType) => Some(wrong_type(key)),
             Err(failure) => return Err(failure.into_error()),
         };
@@ -47,19 +49,22 @@ impl RedisStore {
     }
 
     /// Claims what is absent, and shows what is not: one round trip, without the claim's script.
-    async fn take(&self, key: &Key, head: &[u8], request: &ClaimRequest<'_>) -> Result<Value, Failure> {
-        let room = ROOM + request.owner.len();
-        let kept = value::in_progress_millis(request.kept());
+    async fn take(
+        &self,
+        key: &Key,
+        head: &[u8],
+        request: &ClaimRequest<'_>,
+    ) -> Result<(Value, Option<Written>), Failure> {
         if key.step().is_some() {
-            let mut command = call(&scripts::TAKE, key, 3, room);
-            command.writer_for_next_arg().put_claim(head, request);
-            return self.run(&scripts::TAKE, key, command.arg(kept)).await;
+            return self.take_field(key, head, request).await;
         }
-        let mut command = Cmd::with_capacity(7, room + key.as_str().len());
+        let room = ROOM + request.owner.len() + key.as_str().len();
+        let kept = value::in_progress_millis(request.kept());
+        let mut command = Cmd::with_capacity(7, room);
         command.arg("SET").arg(key.as_str());
         command.writer_for_next_arg().put_claim(head, request);
         command.arg("NX").arg("PX").arg(kept).arg("GET");
-        self.connections.send(&command).await
+        Ok((self.connections.send(&command).await?, None))
     }
 
     async fn claim_by_script(&self, key: &Key, request: &ClaimRequest<'_>) -> Result<ClaimAnswer, StoreError> {
@@ -109,7 +114,12 @@ impl RedisStore {
         retention: Retention,
     ) -> Result<CompleteAnswer, StoreError> {
         let head = self.heads.take(key, token);
-        let room = ROOM + head.as_ref().map_or(0, Vec::len) + length(result);
+        if let Some(head) = &head
+            && self.complete_taken(key, token, head, result, retention).await?
+        {
+            return Ok(CompleteAnswer::Held);
+        }
+        let room = ROOM + head.as_ref().map_or(0, |head| head.text.len()) + length(result);
         let script = &scripts::of(key).complete;
         let mut command = call(script, key, 5, room);
         let mut in_progress = command.writer_for_next_arg();
@@ -119,7 +129,7 @@ impl RedisStore {
         let mut record = command.writer_for_next_arg();
         if let Some(head) = &head {
             record.put(b"1c ");
-            record.put(head);
+            record.put(&head.text);
         }
         record.put_result(result);
         drop(record);

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::fields::Written;
 use crate::key::Key;
 use crate::token::Token;
 
@@ -15,12 +16,21 @@ use crate::token::Token;
 /// nobody knows which: all are forgotten.
 const MOST: usize = 1 << 16;
 
-/// The heads of live claims: what stands in a record between its state and what belongs to that state.
+/// What is remembered of a claim.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    /// What stands in a record between its state and what belongs to that state.
+    pub(super) text: Vec<u8>,
+    /// When it was written, where that was told.
+    pub(super) written: Option<Written>,
+}
+
+/// The heads of live claims.
 #[derive(Debug, Default)]
-pub(super) struct Heads(Mutex<HashMap<Token, (Key, Vec<u8>)>>);
+pub(super) struct Heads(Mutex<HashMap<Token, (Key, Head)>>);
 
 impl Heads {
-    pub(super) fn remember(&self, key: &Key, token: Token, head: Vec<u8>) {
+    pub(super) fn remember(&self, key: &Key, token: Token, head: Head) {
         let mut heads = self.all();
         if heads.len() >= MOST {
             heads.clear();
@@ -29,12 +39,12 @@ impl Heads {
     }
 
     /// Gives back what was remembered, and forgets it.
-    pub(super) fn take(&self, key: &Key, token: Token) -> Option<Vec<u8>> {
+    pub(super) fn take(&self, key: &Key, token: Token) -> Option<Head> {
         let (of, head) = self.all().remove(&token)?;
         (of.as_str() == key.as_str()).then_some(head)
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<Token, (Key, Vec<u8>)>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<Token, (Key, Head)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -43,16 +53,20 @@ impl Heads {
 mod tests {
     use super::*;
 
+    fn head() -> Head {
+        Head { text: vec![1], written: None }
+    }
+
     #[test]
     fn heads_are_given_back_once_and_never_pile_up() {
         let heads = Heads::default();
         let key = Key::from_text("order:1");
         let token = |number: usize| Token::from_u128(number as u128);
         for number in 0..=MOST {
-            heads.remember(&key, token(number), vec![1]);
+            heads.remember(&key, token(number), head());
         }
         assert_eq!(heads.all().len(), 1);
-        assert_eq!(heads.take(&key, token(MOST)), Some(vec![1]));
+        assert_eq!(heads.take(&key, token(MOST)), Some(head()));
         assert_eq!(heads.take(&key, token(MOST)), None);
     }
 
@@ -60,14 +74,14 @@ mod tests {
     fn a_head_belongs_to_its_key() {
         let heads = Heads::default();
         let (key, other, token) = (Key::from_text("order:1"), Key::from_text("order:2"), Token::from_u128(1));
-        heads.remember(&key, token, vec![1]);
+        heads.remember(&key, token, head());
         assert_eq!(heads.take(&other, token), None);
         let (step, other) = (Key::from_text("order:1[init_token]"), Key::from_text("order:1[payment_status]"));
         for not_its in [other, key] {
-            heads.remember(&step, token, vec![1]);
+            heads.remember(&step, token, head());
             assert_eq!(heads.take(&not_its, token), None, "{not_its}");
         }
-        heads.remember(&step, token, vec![1]);
-        assert_eq!(heads.take(&step, token), Some(vec![1]));
+        heads.remember(&step, token, head());
+        assert_eq!(heads.take(&step, token), Some(head()));
     }
 }
