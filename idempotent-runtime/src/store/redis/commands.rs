@@ -9,6 +9,7 @@ use redis::{Cmd, RedisWrite as _, Value};
 
 use super::RedisStore;
 use super::error::Failure;
+use super::fields::Written;
 use super::heads::Head;
 use super::replicas::Copied;
 use super::scripts::{self, Script};
@@ -25,7 +26,16 @@ use crate::token::Token;
 const BRIEF: Duration = Duration::from_millis(20);
 
 /// Bytes of a command besides its key, owner, error and result.
-const ROOM: usize = 176;
+pub(super) const ROOM: usize = 176;
+
+/// What the common claim came to.
+pub(super) struct Taken {
+    /// Nothing, where it is ours; else what stands.
+    pub(super) value: Value,
+    pub(super) copied: Copied,
+    /// When it was written, where that was told.
+    pub(super) written: Option<Written>,
+}
 
 impl RedisStore {
     /// The common claim is one plain command: what answers nothing was absent, and is ours. A completed record is
@@ -38,13 +48,13 @@ impl RedisStore {
         let mut head = Vec::with_capacity(64 + request.owner.len());
         head.put_head(request);
         let answer = match self.take(key, &head, request).await {
-            Ok((Value::Nil, copied)) => {
+            Ok(Taken { value: Value::Nil, copied, written }) => {
                 copied.enough()?;
-                self.heads.remember(key, request.token, Head { text: head, asked });
+                self.heads.remember(key, request.token, Head { text: head, asked, written });
                 Some(ClaimAnswer::Acquired(Acquired { attempt: 1, found: Found::Absent, fence: None }))
             }
-            Ok((Value::BulkString(text), _)) => judge(key, &text, request),
-            Ok((other, _)) => return Err(unexpected(&other)),
+            Ok(Taken { value: Value::BulkString(text), .. }) => judge(key, &text, request),
+            Ok(Taken { value, .. }) => return Err(unexpected(&value)),
             Err(Failure::WrongType) => Some(wrong_type(key)),
             Err(failure) => return Err(failure.into_error()),
         };
@@ -55,19 +65,18 @@ impl RedisStore {
     }
 
     /// Claims what is absent, and shows what is not: one round trip, without the claim's script.
-    async fn take(&self, key: &Key, head: &[u8], request: &ClaimRequest<'_>) -> Result<(Value, Copied), Failure> {
-        let room = ROOM + request.owner.len();
-        let kept = value::in_progress_millis(request.kept());
+    async fn take(&self, key: &Key, head: &[u8], request: &ClaimRequest<'_>) -> Result<Taken, Failure> {
         if key.step().is_some() {
-            let mut command = call(&scripts::TAKE, key, 3, room);
-            command.writer_for_next_arg().put_claim(head, request);
-            return self.run_copied(&scripts::TAKE, key, command.arg(kept)).await;
+            return self.take_field(key, head, request).await;
         }
-        let mut command = Cmd::with_capacity(7, room + key.as_str().len());
+        let room = ROOM + request.owner.len() + key.as_str().len();
+        let kept = value::in_progress_millis(request.kept());
+        let mut command = Cmd::with_capacity(7, room);
         command.arg("SET").arg(key.as_str());
         command.writer_for_next_arg().put_claim(head, request);
         command.arg("NX").arg("PX").arg(kept).arg("GET");
-        self.send_copied(&command).await
+        let (value, copied) = self.send_copied(&command).await?;
+        Ok(Taken { value, copied, written: None })
     }
 
     async fn claim_by_script(&self, key: &Key, request: &ClaimRequest<'_>) -> Result<ClaimAnswer, StoreError> {
@@ -123,6 +132,12 @@ impl RedisStore {
         retention: Retention,
     ) -> Result<CompleteAnswer, StoreError> {
         let head = self.heads.take(key, token);
+        let is_brief = head.as_ref().is_some_and(|head| head.asked.elapsed() < BRIEF);
+        if let Some(head) = head.as_ref().filter(|_| is_brief)
+            && self.complete_taken(key, token, head, result, retention).await?
+        {
+            return Ok(CompleteAnswer::Held);
+        }
         let room = ROOM + head.as_ref().map_or(0, |head| head.text.len()) + length(result);
         let script = &scripts::of(key).complete;
         let mut command = call(script, key, 7, room);
@@ -138,7 +153,6 @@ impl RedisStore {
         record.put_result(result);
         drop(record);
         keep(&mut command, retention);
-        let is_brief = head.as_ref().is_some_and(|head| head.asked.elapsed() < BRIEF);
         if !is_brief {
             command.arg(if head.is_none() { "result" } else { "" });
             self.publish(&mut command, key);
@@ -229,7 +243,7 @@ impl RedisStore {
     }
 
     /// The same for a script whose write is to be copied, where copies are asked for.
-    async fn run_copied(
+    pub(super) async fn run_copied(
         &self,
         script: &'static Script,
         key: &Key,

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::fields::Written;
 use crate::key::Key;
 use crate::token::Token;
 
@@ -16,17 +17,20 @@ use crate::token::Token;
 /// nobody knows which: all are forgotten.
 const MOST: usize = 1 << 16;
 
+/// What is remembered of a claim.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    /// What stands in a record between its state and what belongs to that state.
+    pub(super) text: Vec<u8>,
+    /// When it was asked for.
+    pub(super) asked: Instant,
+    /// When it was written, where that was told.
+    pub(super) written: Option<Written>,
+}
+
 /// The heads of live claims.
 #[derive(Debug, Default)]
 pub(super) struct Heads(Mutex<HashMap<Token, (Key, Head)>>);
-
-/// What stands in the record of a live claim between its state and what belongs to that state.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) text: Vec<u8>,
-    /// When the claim was asked for.
-    pub(super) asked: Instant,
-}
 
 impl Heads {
     pub(super) fn remember(&self, key: &Key, token: Token, head: Head) {
@@ -53,7 +57,7 @@ mod tests {
     use super::*;
 
     fn head(asked: Instant) -> Head {
-        Head { text: vec![1], asked }
+        Head { text: vec![1], asked, written: None }
     }
 
     #[test]

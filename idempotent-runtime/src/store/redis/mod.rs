@@ -6,6 +6,7 @@
 //! - `commands`, `admin`: what each operation sends, and what it makes of the answer
 //! - `value`: the text of a record
 //! - `scripts`: the Lua files
+//! - `fields`: first calls of steps
 //! - `heads`: what this process wrote of its own live claims
 //! - `connection`, `handshake`: one connection for each runtime, made anew when it is of no more use
 //! - `link`, `cluster`: which server a command goes to
@@ -26,6 +27,7 @@ mod commands;
 mod connection;
 mod driver;
 mod error;
+mod fields;
 mod findings;
 mod handshake;
 mod heads;

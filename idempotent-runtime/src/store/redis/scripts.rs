@@ -62,7 +62,7 @@ static HASH: Scripts = Scripts {
     claim: on!("hash.lua", "claim.lua"),
     begin: on!("hash.lua", "begin.lua"),
     renew: on!("hash.lua", "renew.lua"),
-    complete: Script::new(include_str!("complete_field.lua")),
+    complete: on!("hash.lua", "complete_field.lua"),
     release: on!("hash.lua", "release.lua"),
     inspect: on!("hash.lua", "inspect.lua"),
     change: on!("hash.lua", "change.lua"),
@@ -71,13 +71,16 @@ static HASH: Scripts = Scripts {
 /// The common claim of a field.
 pub(super) static TAKE: Script = Script::new(include_str!("take.lua"));
 
+/// The common completion of a field.
+pub(super) static COMPLETE_TAKEN: Script = Script::new(include_str!("complete_taken.lua"));
+
 /// The scripts of the layout that `key` has.
 pub(super) fn of(key: &Key) -> &'static Scripts {
     if key.step().is_none() { &STRING } else { &HASH }
 }
 
 /// All of them, to be loaded when a connection is made.
-pub(super) static ALL: [&Script; 15] = [
+pub(super) static ALL: [&Script; 16] = [
     &STRING.claim,
     &STRING.begin,
     &STRING.renew,
@@ -86,6 +89,7 @@ pub(super) static ALL: [&Script; 15] = [
     &STRING.inspect,
     &STRING.change,
     &TAKE,
+    &COMPLETE_TAKEN,
     &HASH.claim,
     &HASH.begin,
     &HASH.renew,

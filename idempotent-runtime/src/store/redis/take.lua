@@ -3,7 +3,7 @@
 --
 -- KEYS     the entity
 -- ARGV     the claim · how long to keep it in ms · the field
--- returns  nothing where it is claimed · the record that stands
+-- returns  until when it is kept, in ms of the server's clock, where it is claimed · the record that stands
 local key, call, kept, field = KEYS[1], redis.call, ARGV[2], ARGV[3]
 local now = call('TIME')
 now = now[1] * 1000 + math.floor(now[2] / 1000)
@@ -18,14 +18,12 @@ if call('HSETNX', key, field, claim) == 0 then
     return string.sub(value, at)
   end
   call('HSET', key, field, claim)
-  call('PEXPIRE', key, kept, 'GT')
-elseif call('HLEN', key) == 1 then
-  -- Made here: nobody else has a field in it.
-  call('PEXPIRE', key, kept)
-else
-  call('PEXPIRE', key, kept, 'GT')
+end
+-- Nothing is made longer where there is no expiry: the Hash is new, or nobody wants it to expire.
+if call('PEXPIRE', key, kept, 'GT') == 0 and call('HLEN', key) == 1 then
+  call('PEXPIRE', key, kept, 'NX')
 end
 if (redis.REDIS_VERSION_NUM or 0) >= 0x00070400 or (redis.VALKEY_VERSION_NUM or 0) >= 0x00090000 then
   redis.pcall('HPEXPIRE', key, kept, 'FIELDS', '1', field)
 end
-return false
+return now + kept
