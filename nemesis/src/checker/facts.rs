@@ -72,7 +72,6 @@ pub(super) struct Presented {
 pub(super) struct Dump {
     pub(super) at: Moment,
     pub(super) from: u64,
-    pub(super) promoted: bool,
     pub(super) records: BTreeMap<u64, Held>,
 }
 
@@ -88,6 +87,8 @@ pub(super) struct Facts {
     /// Values that were to be recorded, by keys.
     pub(super) sent_values: HashMap<u64, HashSet<u64>>,
     pub(super) dumps: Vec<Dump>,
+    /// When failovers began and were over.
+    pub(super) failovers: Vec<(Moment, Moment)>,
     /// Effects as they came to the sink.
     pub(super) presented: Vec<Presented>,
     /// When processes stood still.
@@ -122,9 +123,8 @@ impl Facts {
                 }
             }
             Event::Killed { process } => drop(self.killed.insert(*process)),
-            Event::Dump { from, promoted, records } => {
-                self.dumps.push(Dump { at, from: *from, promoted: *promoted, records: records.clone() });
-            }
+            Event::Dump { from, records } => self.dumps.push(Dump { at, from: *from, records: records.clone() }),
+            Event::Failover { began } => self.failovers.push((*began, at)),
             Event::Over => self.over = true,
             _ => {}
         }

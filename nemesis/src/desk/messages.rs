@@ -23,10 +23,6 @@ impl Messages {
         self.unsettled.len()
     }
 
-    pub(super) fn unsettled(&self) -> usize {
-        self.unsettled.values().map(BTreeSet::len).sum()
-    }
-
     /// Publishes the messages of one more key; how many keys there are then.
     pub(super) fn publish(&mut self, delays: [Duration; COPIES]) -> u64 {
         for (copy, delay) in (0..).zip(delays) {

@@ -99,12 +99,7 @@ impl Desk {
 
     /// Every message is settled.
     pub(crate) fn is_settled(&self) -> bool {
-        self.unsettled() == 0
-    }
-
-    /// Messages that are not settled.
-    pub(crate) fn unsettled(&self) -> usize {
-        self.lock().messages.unsettled()
+        self.lock().messages.unsettled_keys() == 0
     }
 
     /// Sends all consumers home.

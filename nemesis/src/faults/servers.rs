@@ -65,14 +65,26 @@ pub(crate) struct Servers<'a> {
     rng: StdRng,
     log: Arc<Log>,
     tally: Tally,
-    promoted: bool,
     troubles: Bag<Trouble>,
+    /// Who was in charge of each shard at the last look.
+    in_charge: Vec<Option<usize>>,
+    whole_since: Moment,
 }
 
 impl<'a> Servers<'a> {
     pub(crate) fn new(deployment: &'a Deployment, desk: Arc<Desk>, seed: u64, log: Arc<Log>, tally: Tally) -> Self {
         let rng = StdRng::seed_from_u64(seed);
-        Self { deployment, desk, rng, log, tally, promoted: false, troubles: Bag::of(Trouble::of(deployment)) }
+        let in_charge = deployment.shards().iter().map(|shard| deployment.primary(shard)).collect();
+        Self {
+            deployment,
+            desk,
+            rng,
+            log,
+            tally,
+            troubles: Bag::of(Trouble::of(deployment)),
+            in_charge,
+            whole_since: now(),
+        }
     }
 
     /// Does one harm, and waits until the deployment is whole again.
@@ -80,6 +92,9 @@ impl<'a> Servers<'a> {
         let trouble = self.troubles.draw(&mut self.rng);
         let shards = self.deployment.shards();
         let shard = shards.choose(&mut self.rng).expect("there is one").clone();
+        // One that came late, after a trouble that seemed to be over.
+        self.note_failover(self.whole_since);
+        let began = now();
         let Some(primary) = self.deployment.primary(&shard) else { return Ok(()) };
         match trouble {
             Trouble::Kill => self.kill(&shard, primary),
@@ -88,6 +103,21 @@ impl<'a> Servers<'a> {
             Trouble::KillReplica => self.kill_replica(&shard, primary),
             Trouble::KillSentinel => self.kill_sentinel(),
             Trouble::Migrate => self.migrate(primary),
+        }?;
+        self.until_whole()?;
+        self.note_failover(began);
+        self.whole_since = now();
+        Ok(())
+    }
+
+    /// Writes down that another server is in charge than at the last look, also where that was not waited for: one that
+    /// comes back soon may come too late.
+    fn note_failover(&mut self, began: Moment) {
+        let in_charge: Vec<_> = self.deployment.shards().iter().map(|shard| self.deployment.primary(shard)).collect();
+        if in_charge != self.in_charge {
+            self.tally.count("failover", format!("{in_charge:?}"));
+            self.log.write(&Event::Failover { began });
+            self.in_charge = in_charge;
         }
     }
 
@@ -97,13 +127,11 @@ impl<'a> Servers<'a> {
         server.kill()?;
         if shard.len() == 1 || self.rng.random_bool(0.3) {
             self.pause(0..1200);
-            self.deployment.restart(primary)?;
-            return self.until_whole();
+            return self.deployment.restart(primary);
         }
         let before = self.before(shard, primary)?;
         self.replaced(shard, primary, before)?;
-        self.deployment.restart(primary)?;
-        self.until_whole()
+        self.deployment.restart(primary)
     }
 
     fn stop(&mut self, shard: &[usize], primary: usize) -> Result<()> {
@@ -112,14 +140,12 @@ impl<'a> Servers<'a> {
         server.stop()?;
         if shard.len() == 1 || self.rng.random_bool(0.4) {
             self.pause(200..2500);
-            server.cont()?;
-            return self.until_whole();
+            return Ok(server.cont()?);
         }
         let before = self.before(shard, primary)?;
         self.replaced(shard, primary, before)?;
         self.pause(0..1500);
-        server.cont()?;
-        self.until_whole()
+        Ok(server.cont()?)
     }
 
     fn fail_over(&mut self, shard: &[usize], primary: usize) -> Result<()> {
@@ -134,7 +160,7 @@ impl<'a> Servers<'a> {
         if asked.is_ok() {
             self.replaced(shard, primary, Vec::new())?;
         }
-        self.until_whole()
+        Ok(())
     }
 
     fn kill_replica(&mut self, shard: &[usize], primary: usize) -> Result<()> {
@@ -143,8 +169,7 @@ impl<'a> Servers<'a> {
         self.tally.count("replica_killed", self.deployment.servers()[replica].port());
         self.deployment.servers()[replica].kill()?;
         self.pause(0..1500);
-        self.deployment.restart(replica)?;
-        self.until_whole()
+        self.deployment.restart(replica)
     }
 
     fn kill_sentinel(&mut self) -> Result<()> {
@@ -153,8 +178,7 @@ impl<'a> Servers<'a> {
         self.tally.count("sentinel_killed", at);
         sentinels.kill_sentinel(at)?;
         self.pause(500..2000);
-        sentinels.restart_sentinel(at)?;
-        self.until_whole()
+        Ok(sentinels.restart_sentinel(at)?)
     }
 
     /// Moves slots that hold keys, with their keys.
@@ -179,7 +203,7 @@ impl<'a> Servers<'a> {
                 moved.push(slot);
             }
         }
-        self.until_whole()
+        Ok(())
     }
 
     /// Reads what the replicas hold, now that the one in charge sends nothing any more.
@@ -196,8 +220,6 @@ impl<'a> Servers<'a> {
     /// Waits for the next in charge, and writes down what it held before, and what it holds.
     fn replaced(&mut self, shard: &[usize], old: usize, before: Before) -> Result<()> {
         let new = self.deployment.wait_until_replaced(shard, old)?;
-        self.promoted = true;
-        self.tally.count("failover", self.deployment.servers()[new].port());
         if let Some((_, at, mut records)) = before.into_iter().find(|(replica, ..)| *replica == new) {
             for shard in self.deployment.shards().iter().filter(|shard| !shard.contains(&new)) {
                 if let Some(other) = self.deployment.primary(shard) {
@@ -212,7 +234,8 @@ impl<'a> Servers<'a> {
 
     /// Waits until the deployment is whole, looking again and again at who is in charge meanwhile.
     fn until_whole(&mut self) -> Result<()> {
-        if !self.promoted {
+        // Of one server nothing can be lost.
+        if let Deployment::One { .. } = self.deployment {
             return self.deployment.wait_until_whole();
         }
         let deployment = self.deployment;
@@ -237,6 +260,7 @@ impl<'a> Servers<'a> {
 
     /// Writes down all records. Nothing may be wrong with the servers.
     pub(crate) fn dump_all(&mut self) -> Result<()> {
+        self.note_failover(self.whole_since);
         self.dump_from(0)
     }
 
@@ -257,7 +281,7 @@ impl<'a> Servers<'a> {
 
     fn write(&self, at: Moment, from: u64, mut records: BTreeMap<u64, Held>) {
         let records = records.split_off(&from);
-        self.log.write_at(at, &Event::Dump { from, promoted: self.promoted, records });
+        self.log.write_at(at, &Event::Dump { from, records });
     }
 
     fn pause(&mut self, millis: std::ops::Range<u64>) {
