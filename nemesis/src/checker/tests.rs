@@ -219,6 +219,35 @@ fn a_completed_key_that_runs_again_for_its_completion_was_lost() {
 }
 
 #[test]
+fn what_a_duplicate_was_told_counts_as_acknowledged() {
+    // The one who completed it never heard; the one that had it was replaced.
+    let with = |failover: bool| {
+        let mut story = Story::new();
+        let first = story.starts(1, 100, 0, 1);
+        story.asks(first, 200, Asked::Complete(Some(first.value)), Reply::Error("no answer".to_owned()));
+        story.nemesis(220, Event::Killed { process: 1 });
+        let call = story.number();
+        let duplicate = Run { process: 2, call, key: KEY, value: 99 };
+        story.process(2, 300, Event::Call { call, key: KEY, message: 1 });
+        story.asks(duplicate, 300, Asked::Claim, Reply::Completed(Some(first.value)));
+        story.answers(2, call, 320, "replayed", Some(first.value));
+        if failover {
+            story.failover(150, 2000);
+        }
+        story.dump(400, [held(first.value, 1, State::InProgress { renewed_ago: 300 })]);
+        let second = story.starts(2, 5000, 0, 2);
+        story.completes(second, 5100);
+        story.ends(9000, completed(second.value, 2))
+    };
+    let checked = with(true);
+    passes(&checked);
+    assert_eq!(checked.lost_writes, 1);
+    let checked = with(false);
+    fails(&checked, "ran again");
+    fails(&checked, "is recorded");
+}
+
+#[test]
 fn a_server_that_counts_the_first_run_has_not_lost_it() {
     // A takeover of a completed record: the server knew of it, for it counts one attempt more.
     let (mut story, _) = simple();

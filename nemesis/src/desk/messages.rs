@@ -23,6 +23,10 @@ impl Messages {
         self.unsettled.len()
     }
 
+    pub(super) fn first_unsettled(&self) -> u64 {
+        self.unsettled.keys().next().copied().unwrap_or(self.keys)
+    }
+
     /// Publishes the messages of one more key; how many keys there are then.
     pub(super) fn publish(&mut self, delays: [Duration; COPIES]) -> u64 {
         for (copy, delay) in (0..).zip(delays) {

@@ -97,6 +97,11 @@ impl Desk {
         (state.messages.keys(), state.messages.unsettled_keys())
     }
 
+    /// The first key of which a message is not settled; the next one, where there is none.
+    pub(crate) fn first_unsettled(&self) -> u64 {
+        self.lock().messages.first_unsettled()
+    }
+
     /// Every message is settled.
     pub(crate) fn is_settled(&self) -> bool {
         self.lock().messages.unsettled_keys() == 0

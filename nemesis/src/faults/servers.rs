@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
@@ -24,7 +24,7 @@ use crate::history::{Event, Held, Log, Moment, now};
 /// Between two looks at the server in charge, as long as another may think that it is.
 const BETWEEN_DUMPS: Duration = Duration::from_millis(250);
 
-/// So many keys, and all after them, are looked at around a failover; in the end all are.
+/// The last so many keys are looked at around a failover; in the end all are.
 const RECENT: u64 = 1500;
 
 /// How many slots are moved at once.
@@ -226,8 +226,7 @@ impl<'a> Servers<'a> {
                     records.extend(dump::read(&self.deployment.servers()[other])?);
                 }
             }
-            let from = records.keys().next_back().copied().unwrap_or_default().saturating_sub(RECENT);
-            self.write(at, from, records);
+            self.write(at, self.recent(), records);
         }
         Ok(())
     }
@@ -242,7 +241,7 @@ impl<'a> Servers<'a> {
         thread::scope(|scope| {
             let whole = scope.spawn(|| deployment.wait_until_whole());
             while !whole.is_finished() {
-                self.dump_recent()?;
+                self.dump_recent();
                 let next = Instant::now() + BETWEEN_DUMPS;
                 while !whole.is_finished() && Instant::now() < next {
                     thread::sleep(Duration::from_millis(10));
@@ -250,33 +249,43 @@ impl<'a> Servers<'a> {
             }
             whole.join().expect("it does not panic")
         })?;
-        self.dump_recent()
-    }
-
-    fn dump_recent(&mut self) -> Result<()> {
-        let (keys, _) = self.desk.keys();
-        self.dump_from(keys.saturating_sub(RECENT))
+        self.dump_recent();
+        Ok(())
     }
 
     /// Writes down all records. Nothing may be wrong with the servers.
     pub(crate) fn dump_all(&mut self) -> Result<()> {
         self.note_failover(self.whole_since);
-        self.dump_from(0)
+        let (at, records) = self.in_charge_hold()?.context("a shard has nobody in charge in the end")?;
+        self.write(at, 0, records);
+        Ok(())
     }
 
-    fn dump_from(&mut self, from: u64) -> Result<()> {
+    /// Writes down what there is, if all who are in charge answer.
+    fn dump_recent(&self) {
+        if let Ok(Some((at, records))) = self.in_charge_hold() {
+            self.write(at, self.recent(), records);
+        }
+    }
+
+    /// Recent keys, and all after the first that is not settled.
+    fn recent(&self) -> u64 {
+        let (keys, _) = self.desk.keys();
+        keys.saturating_sub(RECENT).min(self.desk.first_unsettled())
+    }
+
+    /// All records of all who are in charge. While one is missing there are none: what is not found would prove nothing.
+    fn in_charge_hold(&self) -> Result<Option<(Moment, BTreeMap<u64, Held>)>> {
         let (at, mut records) = (now(), BTreeMap::new());
         for shard in self.deployment.shards() {
-            // While one is missing, what is not found proves nothing.
-            let Some(primary) = self.deployment.primary(&shard) else { return Ok(()) };
+            let Some(primary) = self.deployment.primary(&shard) else { return Ok(None) };
             let server = &self.deployment.servers()[primary];
             if !is_in_charge(server) {
-                return Ok(());
+                return Ok(None);
             }
             records.extend(dump::read(server)?);
         }
-        self.write(at, from, records);
-        Ok(())
+        Ok(Some((at, records)))
     }
 
     fn write(&self, at: Moment, from: u64, mut records: BTreeMap<u64, Held>) {
