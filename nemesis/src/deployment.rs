@@ -135,7 +135,12 @@ impl Deployment {
             let primary = self.primary(&[0, 1, 2]).context("no Sentinel names a primary")?;
             if primary != at {
                 let port = sentinels.proxies()[primary].port().to_string();
-                self.servers()[at].cli(&["REPLICAOF", "127.0.0.1", &port])?;
+                let deadline = Instant::now() + PATIENCE;
+                // It takes no order before it has read its disk.
+                while let Err(error) = self.servers()[at].cli(&["REPLICAOF", "127.0.0.1", &port]) {
+                    ensure!(Instant::now() < deadline, "a server does not follow: {error}");
+                    thread::sleep(POLL);
+                }
             }
         }
         Ok(())

@@ -50,14 +50,15 @@ fn main() {
 
 #[cfg(unix)]
 mod cli {
+    use std::path::PathBuf;
     use std::time::Duration;
 
     use anyhow::{Result, ensure};
     use clap::Parser as _;
 
-    use crate::consumer;
     use crate::deployment::Kind;
     use crate::storm::{Report, storm};
+    use crate::{checker, consumer, history};
 
     /// How many complaints are told of a run; the others are as many more of the same.
     const TOLD: usize = 20;
@@ -91,6 +92,8 @@ mod cli {
 
     #[derive(Debug, clap::Subcommand)]
     enum Role {
+        /// Check a history again
+        Check { history: PathBuf },
         /// What a process of consumers is started as
         #[command(name = "consume", hide = true)]
         Consume { settings: String },
@@ -98,8 +101,15 @@ mod cli {
 
     pub(crate) fn main() -> Result<()> {
         let options = Options::parse();
-        if let Some(Role::Consume { settings }) = options.role {
-            return tokio::runtime::Runtime::new()?.block_on(consumer::be_a_process(&settings));
+        match options.role {
+            Some(Role::Consume { settings }) => {
+                return tokio::runtime::Runtime::new()?.block_on(consumer::be_a_process(&settings));
+            }
+            Some(Role::Check { history }) => {
+                println!("{:#?}", checker::check(&history::read(&history)?));
+                return Ok(());
+            }
+            None => {}
         }
         let lasting = Duration::from_secs(60 * options.minutes + options.seconds);
         ensure!(!lasting.is_zero(), "for how long? --minutes 3");

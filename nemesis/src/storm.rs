@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde::Serialize;
@@ -183,12 +183,11 @@ fn harm_servers(servers: &mut Servers<'_>, seed: u64, until: Instant) -> Result<
     }
 }
 
-/// Waits until all messages are settled.
+/// Waits until all messages are settled, or that can no longer be hoped for: the checker complains of those.
 fn settle(desk: &Desk, herd: &mut Herd) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
-    while !desk.is_settled() {
+    while !desk.is_settled() && Instant::now() < deadline {
         herd.tend()?;
-        ensure!(Instant::now() < deadline, "{} messages are not settled after {PATIENCE:?}", desk.unsettled());
         thread::sleep(POLL);
     }
     Ok(())

@@ -207,9 +207,16 @@ impl Cluster {
     fn wait(&self, otherwise: &str, holds: impl Fn(&Redis) -> Result<bool, Error>) -> Result<(), Error> {
         let deadline = Instant::now() + PATIENCE;
         for node in self.nodes.iter().filter(|node| node.pid().is_some()) {
-            while !holds(node)? {
+            loop {
+                match holds(node) {
+                    Ok(true) => break,
+                    // One that has been restarted reads its disk first.
+                    Ok(false) | Err(Error::Refused(_)) => {}
+                    Err(error) => return Err(error),
+                }
                 if Instant::now() > deadline {
-                    let log = node.cli(&["CLUSTER", "NODES"])?.to_string();
+                    let log =
+                        node.cli(&["CLUSTER", "NODES"]).map_or_else(|error| error.to_string(), |log| log.to_string());
                     return Err(Error::NotReady { server: "the Cluster", reason: otherwise.to_owned(), log });
                 }
                 thread::sleep(POLL);

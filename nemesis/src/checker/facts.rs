@@ -72,7 +72,6 @@ pub(super) struct Presented {
 pub(super) struct Dump {
     pub(super) at: Moment,
     pub(super) from: u64,
-    pub(super) promoted: bool,
     pub(super) records: BTreeMap<u64, Held>,
 }
 
@@ -88,6 +87,8 @@ pub(super) struct Facts {
     /// Values that were to be recorded, by keys.
     pub(super) sent_values: HashMap<u64, HashSet<u64>>,
     pub(super) dumps: Vec<Dump>,
+    /// When failovers began and were over.
+    pub(super) failovers: Vec<(Moment, Moment)>,
     /// Effects as they came to the sink.
     pub(super) presented: Vec<Presented>,
     /// When processes stood still.
@@ -95,6 +96,8 @@ pub(super) struct Facts {
     pub(super) killed: HashSet<u32>,
     /// Whether the history has its end.
     pub(super) over: bool,
+    /// Recorded values that the store told to duplicates: key, value, and when that was asked and answered.
+    told: Vec<(u64, u64, Moment, Moment)>,
 }
 
 impl Facts {
@@ -106,7 +109,20 @@ impl Facts {
         for (process, entries) in &histories.processes {
             Process::new(*process).hear(entries, &mut facts);
         }
+        facts.hear_duplicates();
         facts
+    }
+
+    /// What a duplicate was told is acknowledged too, though the one who wrote it may never have heard.
+    fn hear_duplicates(&mut self) {
+        let runs: HashMap<u64, &Run> = self.runs.iter().map(|run| (run.number, run)).collect();
+        let completion = |&(key, value, sent, acknowledged): &(u64, u64, Moment, Moment)| {
+            let run = runs.get(&value)?;
+            let (token, attempt, kind) = (run.token.clone(), run.attempt, Kind::Completion);
+            Some(Write { key, token, attempt, kind, sent, acknowledged })
+        };
+        let told: Vec<_> = self.told.iter().filter_map(completion).collect();
+        self.writes.extend(told);
     }
 
     fn hear_nemesis(&mut self, at: Moment, event: &Event) {
@@ -122,9 +138,8 @@ impl Facts {
                 }
             }
             Event::Killed { process } => drop(self.killed.insert(*process)),
-            Event::Dump { from, promoted, records } => {
-                self.dumps.push(Dump { at, from: *from, promoted: *promoted, records: records.clone() });
-            }
+            Event::Dump { from, records } => self.dumps.push(Dump { at, from: *from, records: records.clone() }),
+            Event::Failover { began } => self.failovers.push((*began, at)),
             Event::Over => self.over = true,
             _ => {}
         }
@@ -206,6 +221,7 @@ impl Process {
                 }
                 Kind::Claim
             }
+            (Asked::Claim, Reply::Completed(Some(value))) => return facts.told.push((key, *value, sent, at)),
             (Asked::Renew, Reply::Held) => Kind::Renewal,
             (Asked::Complete(_), Reply::Held) => Kind::Completion,
             _ => return,

@@ -4,8 +4,8 @@
 //! was looked at after a write had been acknowledged, and holds nothing, or an earlier state, or a claim of another
 //! that counts no more attempts than the write's own, does not have that write.
 //!
-//! Nothing is proven by a server that never took over from another, and nothing about claims that were put back: there
-//! the record does go back to what it was.
+//! Only what was acknowledged around a failover can be lost: a record that vanishes at any other time is somebody's
+//! mistake. And nothing is proven about claims that were put back: there the record does go back to what it was.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,6 +14,9 @@ use crate::history::{Held, Moment, State};
 
 /// What clocks in milliseconds and the time between reading and writing down may come to.
 const BLUR: Moment = 300_000;
+
+/// How far a replica may be behind: when a trouble begins, all are in step.
+const LAG: Moment = 1_000_000;
 
 /// The writes that are lost.
 #[derive(Debug, Default)]
@@ -24,9 +27,15 @@ pub(super) struct Lost {
 impl Lost {
     pub(super) fn find(facts: &Facts) -> Self {
         let mut lost = Self::default();
-        let dumps: Vec<_> = facts.dumps.iter().filter(|dump| dump.promoted).collect();
-        for write in &facts.writes {
-            if !facts.put_back.contains(&write.token) && dumps.iter().any(|dump| proves_loss(dump, write)) {
+        for write in facts.writes.iter().filter(|write| !facts.put_back.contains(&write.token)) {
+            // Also an answer that a process which stood still has read late.
+            let around = |began: Moment, over| write.sent <= over && began.saturating_sub(LAG) <= write.acknowledged;
+            let Some(began) =
+                facts.failovers.iter().find(|failover| around(failover.0, failover.1)).map(|found| found.0)
+            else {
+                continue;
+            };
+            if facts.dumps.iter().any(|dump| dump.at > began && proves_loss(dump, write)) {
                 lost.by_token.entry(write.token.clone()).or_default().insert(write.kind);
             }
         }

@@ -40,6 +40,8 @@ pub(crate) fn check(histories: &Histories) -> Checked {
     let overlapping_stopped = rules::runs_do_not_overlap(&facts, &lost, &mut complain);
     rules::all_is_completed(&facts, &lost, &mut complain);
     let worst = rules::calls_end_in_time(&facts, &mut complain);
+    // A completion that both its writer and a duplicate heard of.
+    violations.dedup();
     Checked {
         calls: facts.calls.len(),
         runs: facts.runs.len(),

@@ -100,18 +100,23 @@ impl Story {
         self.answers(1, call, at + 10, "replayed", Some(value));
     }
 
-    fn dump(&mut self, at: u64, promoted: bool, records: impl IntoIterator<Item = (u64, Held)>) {
+    fn dump(&mut self, at: u64, records: impl IntoIterator<Item = (u64, Held)>) {
         let records: BTreeMap<_, _> = records.into_iter().collect();
-        self.nemesis(at, Event::Dump { from: 0, promoted, records });
+        self.nemesis(at, Event::Dump { from: 0, records });
+    }
+
+    /// A failover, from one moment to another.
+    fn failover(&mut self, began: u64, over: u64) {
+        self.nemesis(over, Event::Failover { began: began * 1000 });
     }
 
     /// All other messages are duplicates, and this is what the server holds.
-    fn ends(mut self, at: u64, promoted: bool, held: (u64, Held)) -> Checked {
+    fn ends(mut self, at: u64, held: (u64, Held)) -> Checked {
         let State::Completed(Some(value)) = held.1.state else { panic!("it ends with a value") };
         for message in 1..OF_A_KEY {
             self.replays(at, message, value);
         }
-        self.dump(at + 100, promoted, [held]);
+        self.dump(at + 100, [held]);
         self.nemesis(at + 101, Event::Over);
         check(&self.histories)
     }
@@ -139,7 +144,7 @@ fn simple() -> (Story, Run) {
 #[test]
 fn a_run_and_its_duplicates_leave_nothing_to_complain_of() {
     let (story, run) = simple();
-    let checked = story.ends(1000, false, completed(run.value, 1));
+    let checked = story.ends(1000, completed(run.value, 1));
     passes(&checked);
     assert_eq!((checked.calls, checked.runs, checked.lost_writes, checked.worst_call_ms), (4, 1, 0, 120));
 }
@@ -147,7 +152,7 @@ fn a_run_and_its_duplicates_leave_nothing_to_complain_of() {
 #[test]
 fn a_history_without_an_end_is_not_accepted() {
     let (mut story, run) = simple();
-    story.dump(300, false, [completed(run.value, 1)]);
+    story.dump(300, [completed(run.value, 1)]);
     fails(&check(&story.histories), "has no end");
 }
 
@@ -158,7 +163,7 @@ fn an_effect_that_is_accepted_below_the_highest_fence() {
         for (fence, accepted) in [(5, true), (7, true), (5, accepted)] {
             story.nemesis(150, Event::Presented { key: KEY, run: run.value, fence: Some(fence), accepted });
         }
-        story.ends(1000, false, completed(run.value, 1))
+        story.ends(1000, completed(run.value, 1))
     };
     passes(&with(false));
     fails(&with(true), "below the highest fence");
@@ -170,7 +175,7 @@ fn an_effect_that_is_refused_although_its_fence_is_the_highest() {
     for accepted in [true, false] {
         story.nemesis(150, Event::Presented { key: KEY, run: run.value, fence: Some(5), accepted });
     }
-    fails(&story.ends(1000, false, completed(run.value, 1)), "theirs was the highest");
+    fails(&story.ends(1000, completed(run.value, 1)), "theirs was the highest");
 }
 
 #[test]
@@ -185,7 +190,7 @@ fn a_completed_key_that_runs_again() {
         }
         let second = story.starts(2, 5000, 0, 2);
         story.completes(second, 5100);
-        story.ends(9000, false, completed(second.value, 2))
+        story.ends(9000, completed(second.value, 2))
     };
     passes(&with(false));
     fails(&with(true), "ran again");
@@ -194,33 +199,68 @@ fn a_completed_key_that_runs_again() {
 #[test]
 fn a_completed_key_that_runs_again_for_its_completion_was_lost() {
     // What the promoted server holds before the second run is still in progress.
-    let with = |promoted| {
+    let with = |failover: Option<(u64, u64)>| {
         let (mut story, first) = simple();
-        story.dump(300, promoted, [held(first.value, 1, State::InProgress { renewed_ago: 200 })]);
+        if let Some((began, over)) = failover {
+            story.failover(began, over);
+        }
+        story.dump(300, [held(first.value, 1, State::InProgress { renewed_ago: 200 })]);
         let second = story.starts(2, 5000, 0, 2);
         story.completes(second, 5100);
-        story.ends(9000, promoted, completed(second.value, 2))
+        story.ends(9000, completed(second.value, 2))
+    };
+    let checked = with(Some((205, 2000)));
+    passes(&checked);
+    assert_eq!(checked.lost_writes, 1);
+    // Without a failover, or long before or after one, nothing can have been lost.
+    for failover in [None, Some((10, 50)), Some((1500, 2000))] {
+        fails(&with(failover), "ran again");
+    }
+}
+
+#[test]
+fn what_a_duplicate_was_told_counts_as_acknowledged() {
+    // The one who completed it never heard; the one that had it was replaced.
+    let with = |failover: bool| {
+        let mut story = Story::new();
+        let first = story.starts(1, 100, 0, 1);
+        story.asks(first, 200, Asked::Complete(Some(first.value)), Reply::Error("no answer".to_owned()));
+        story.nemesis(220, Event::Killed { process: 1 });
+        let call = story.number();
+        let duplicate = Run { process: 2, call, key: KEY, value: 99 };
+        story.process(2, 300, Event::Call { call, key: KEY, message: 1 });
+        story.asks(duplicate, 300, Asked::Claim, Reply::Completed(Some(first.value)));
+        story.answers(2, call, 320, "replayed", Some(first.value));
+        if failover {
+            story.failover(150, 2000);
+        }
+        story.dump(400, [held(first.value, 1, State::InProgress { renewed_ago: 300 })]);
+        let second = story.starts(2, 5000, 0, 2);
+        story.completes(second, 5100);
+        story.ends(9000, completed(second.value, 2))
     };
     let checked = with(true);
     passes(&checked);
     assert_eq!(checked.lost_writes, 1);
-    // A server that took over from nobody can have lost nothing.
-    fails(&with(false), "ran again");
+    let checked = with(false);
+    fails(&checked, "ran again");
+    fails(&checked, "is recorded");
 }
 
 #[test]
 fn a_server_that_counts_the_first_run_has_not_lost_it() {
     // A takeover of a completed record: the server knew of it, for it counts one attempt more.
     let (mut story, _) = simple();
+    story.failover(205, 2000);
     let second = story.starts(2, 5000, 0, 2);
     story.completes(second, 5100);
-    let checked = story.ends(9000, true, completed(second.value, 2));
+    let checked = story.ends(9000, completed(second.value, 2));
     fails(&checked, "ran again");
     assert_eq!(checked.lost_writes, 0);
 }
 
 /// Two runs at the same time.
-fn overlap(change: impl FnOnce(&mut Story), promoted: bool, attempt: u32) -> Checked {
+fn overlap(change: impl FnOnce(&mut Story), attempt: u32) -> Checked {
     let mut story = Story::new();
     let first = story.starts(1, 100, 0, 1);
     story.effect(first, 150);
@@ -230,12 +270,12 @@ fn overlap(change: impl FnOnce(&mut Story), promoted: bool, attempt: u32) -> Che
     story.answers(1, first.call, 3150, "claim_lost", None);
     story.completes(second, 3200);
     story.replays(4000, 0, second.value);
-    story.ends(9000, promoted, completed(second.value, attempt))
+    story.ends(9000, completed(second.value, attempt))
 }
 
 #[test]
 fn two_runs_that_overlap() {
-    fails(&overlap(|_| {}, false, 2), "overlapped");
+    fails(&overlap(|_| {}, 2), "overlapped");
     // One after the other is no overlap.
     let mut story = Story::new();
     let first = story.starts(1, 100, 0, 1);
@@ -243,7 +283,7 @@ fn two_runs_that_overlap() {
     let second = story.starts(2, 3000, 0, 2);
     story.answers(1, first.call, 3150, "claim_lost", None);
     story.completes(second, 3200);
-    passes(&story.ends(9000, false, completed(second.value, 2)));
+    passes(&story.ends(9000, completed(second.value, 2)));
 }
 
 #[test]
@@ -254,11 +294,11 @@ fn a_run_that_overlaps_because_it_stood_still_is_counted_apart() {
             story.nemesis(to, Event::Resumed { process: 1 });
         }
     };
-    let checked = overlap(stops(200, 3050), false, 2);
+    let checked = overlap(stops(200, 3050), 2);
     passes(&checked);
     assert_eq!(checked.overlapping_stopped, 1);
     // A stop that was over before its claim excuses nothing.
-    fails(&overlap(stops(10, 50), false, 2), "overlapped");
+    fails(&overlap(stops(10, 50), 2), "overlapped");
 }
 
 #[test]
@@ -268,7 +308,7 @@ fn an_unfenced_effect_of_a_run_that_stood_still_is_counted_apart() {
         story.nemesis(160, Event::Stopped { process: 1 });
         story.nemesis(190, Event::Resumed { process: 1 });
         story.nemesis(195, Event::Presented { key: KEY, run: run.value, fence, accepted: true });
-        story.ends(1000, false, completed(run.value, 1))
+        story.ends(1000, completed(run.value, 1))
     };
     for (fence, count) in [(None, 1), (Some(7), 0)] {
         let checked = with(fence);
@@ -279,13 +319,19 @@ fn an_unfenced_effect_of_a_run_that_stood_still_is_counted_apart() {
 
 #[test]
 fn two_runs_that_overlap_for_the_first_claim_was_lost() {
-    let nothing = |story: &mut Story| story.dump(500, true, []);
-    let checked = overlap(nothing, true, 1);
+    let nothing = |story: &mut Story| {
+        story.failover(200, 2000);
+        story.dump(500, []);
+    };
+    let checked = overlap(nothing, 1);
     passes(&checked);
     assert_eq!(checked.lost_writes, 1);
     // The same, and the server had it.
-    let there = |story: &mut Story| story.dump(500, true, [held(2, 1, State::InProgress { renewed_ago: 300 })]);
-    fails(&overlap(there, true, 2), "overlapped");
+    let there = |story: &mut Story| {
+        story.failover(200, 2000);
+        story.dump(500, [held(2, 1, State::InProgress { renewed_ago: 300 })]);
+    };
+    fails(&overlap(there, 2), "overlapped");
 }
 
 #[test]
@@ -294,13 +340,14 @@ fn two_runs_that_overlap_for_a_renewal_was_lost() {
         move |story: &mut Story| {
             let run = Run { process: 1, call: 1, key: KEY, value: 2 };
             story.asks(run, 2000, Asked::Renew, Reply::Held);
-            story.dump(2500, true, [held(2, 1, State::InProgress { renewed_ago })]);
+            story.failover(2100, 2900);
+            story.dump(2500, [held(2, 1, State::InProgress { renewed_ago })]);
         }
     };
-    let checked = overlap(renewed_ago(2400), true, 2);
+    let checked = overlap(renewed_ago(2400), 2);
     passes(&checked);
     assert_eq!(checked.lost_writes, 1);
-    fails(&overlap(renewed_ago(500), true, 2), "overlapped");
+    fails(&overlap(renewed_ago(500), 2), "overlapped");
 }
 
 #[test]
@@ -312,10 +359,11 @@ fn a_claim_that_was_put_back_is_not_lost() {
     story.asks(given_up, 50, Asked::Claim, Reply::Acquired { attempt: 1 });
     story.asks(given_up, 70, Asked::PutBack, Reply::Held);
     story.answers(1, call, 90, "dropped", None);
-    story.dump(95, true, []);
+    story.failover(80, 99);
+    story.dump(95, []);
     let run = story.starts(1, 100, 0, 1);
     story.completes(run, 200);
-    let checked = story.ends(1000, true, completed(run.value, 1));
+    let checked = story.ends(1000, completed(run.value, 1));
     passes(&checked);
     assert_eq!(checked.lost_writes, 0);
 }
@@ -326,7 +374,7 @@ fn a_key_that_is_not_completed_in_the_end() {
     for message in 1..OF_A_KEY {
         story.replays(300, message, run.value);
     }
-    story.dump(400, false, [held(run.value, 1, State::Failed)]);
+    story.dump(400, [held(run.value, 1, State::Failed)]);
     story.nemesis(500, Event::Over);
     fails(&check(&story.histories), "not completed in the end");
 }
@@ -338,7 +386,7 @@ fn a_message_that_is_never_settled() {
     for message in 1..OF_A_KEY - 1 {
         story.replays(300, message, run.value);
     }
-    story.dump(400, false, [completed(run.value, 1)]);
+    story.dump(400, [completed(run.value, 1)]);
     story.nemesis(500, Event::Over);
     fails(&check(&story.histories), "message 3 was never settled");
 }
@@ -348,7 +396,7 @@ fn a_duplicate_that_gets_another_value_than_the_recorded_one() {
     let with = |value: fn(u64) -> u64| {
         let (mut story, run) = simple();
         story.replays(300, 0, value(run.value));
-        story.ends(1000, false, completed(run.value, 1))
+        story.ends(1000, completed(run.value, 1))
     };
     passes(&with(|value| value));
     fails(&with(|value| value + 1), "is recorded");
@@ -360,7 +408,7 @@ fn a_message_that_is_put_aside() {
     let call = story.number();
     story.process(1, 300, Event::Call { call, key: KEY, message: 1 });
     story.answers(1, call, 310, "indeterminate", None);
-    fails(&story.ends(1000, false, completed(run.value, 1)), "came to `indeterminate`");
+    fails(&story.ends(1000, completed(run.value, 1)), "came to `indeterminate`");
 }
 
 #[test]
@@ -374,7 +422,7 @@ fn a_call_that_outlives_its_time_out() {
             story.nemesis(59_000, Event::Resumed { process: 1 });
         }
         story.answers(1, call, 60_000, "busy", None);
-        story.ends(61_000, false, completed(run.value, 1))
+        story.ends(61_000, completed(run.value, 1))
     };
     fails(&with(false), "took 59700 ms");
     let checked = with(true);
@@ -391,7 +439,7 @@ fn a_call_that_never_ends() {
         if killed {
             story.nemesis(400, Event::Killed { process: 2 });
         }
-        story.ends(1000, false, completed(run.value, 1))
+        story.ends(1000, completed(run.value, 1))
     };
     passes(&with(true));
     fails(&with(false), "never ended");

@@ -23,8 +23,8 @@ impl Messages {
         self.unsettled.len()
     }
 
-    pub(super) fn unsettled(&self) -> usize {
-        self.unsettled.values().map(BTreeSet::len).sum()
+    pub(super) fn first_unsettled(&self) -> u64 {
+        self.unsettled.keys().next().copied().unwrap_or(self.keys)
     }
 
     /// Publishes the messages of one more key; how many keys there are then.

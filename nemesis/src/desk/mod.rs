@@ -97,14 +97,14 @@ impl Desk {
         (state.messages.keys(), state.messages.unsettled_keys())
     }
 
-    /// Every message is settled.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.unsettled() == 0
+    /// The first key of which a message is not settled; the next one, where there is none.
+    pub(crate) fn first_unsettled(&self) -> u64 {
+        self.lock().messages.first_unsettled()
     }
 
-    /// Messages that are not settled.
-    pub(crate) fn unsettled(&self) -> usize {
-        self.lock().messages.unsettled()
+    /// Every message is settled.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.lock().messages.unsettled_keys() == 0
     }
 
     /// Sends all consumers home.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
@@ -24,7 +24,7 @@ use crate::history::{Event, Held, Log, Moment, now};
 /// Between two looks at the server in charge, as long as another may think that it is.
 const BETWEEN_DUMPS: Duration = Duration::from_millis(250);
 
-/// So many keys, and all after them, are looked at around a failover; in the end all are.
+/// The last so many keys are looked at around a failover; in the end all are.
 const RECENT: u64 = 1500;
 
 /// How many slots are moved at once.
@@ -65,14 +65,26 @@ pub(crate) struct Servers<'a> {
     rng: StdRng,
     log: Arc<Log>,
     tally: Tally,
-    promoted: bool,
     troubles: Bag<Trouble>,
+    /// Who was in charge of each shard at the last look.
+    in_charge: Vec<Option<usize>>,
+    whole_since: Moment,
 }
 
 impl<'a> Servers<'a> {
     pub(crate) fn new(deployment: &'a Deployment, desk: Arc<Desk>, seed: u64, log: Arc<Log>, tally: Tally) -> Self {
         let rng = StdRng::seed_from_u64(seed);
-        Self { deployment, desk, rng, log, tally, promoted: false, troubles: Bag::of(Trouble::of(deployment)) }
+        let in_charge = deployment.shards().iter().map(|shard| deployment.primary(shard)).collect();
+        Self {
+            deployment,
+            desk,
+            rng,
+            log,
+            tally,
+            troubles: Bag::of(Trouble::of(deployment)),
+            in_charge,
+            whole_since: now(),
+        }
     }
 
     /// Does one harm, and waits until the deployment is whole again.
@@ -80,6 +92,9 @@ impl<'a> Servers<'a> {
         let trouble = self.troubles.draw(&mut self.rng);
         let shards = self.deployment.shards();
         let shard = shards.choose(&mut self.rng).expect("there is one").clone();
+        // One that came late, after a trouble that seemed to be over.
+        self.note_failover(self.whole_since);
+        let began = now();
         let Some(primary) = self.deployment.primary(&shard) else { return Ok(()) };
         match trouble {
             Trouble::Kill => self.kill(&shard, primary),
@@ -88,6 +103,21 @@ impl<'a> Servers<'a> {
             Trouble::KillReplica => self.kill_replica(&shard, primary),
             Trouble::KillSentinel => self.kill_sentinel(),
             Trouble::Migrate => self.migrate(primary),
+        }?;
+        self.until_whole()?;
+        self.note_failover(began);
+        self.whole_since = now();
+        Ok(())
+    }
+
+    /// Writes down that another server is in charge than at the last look, also where that was not waited for: one that
+    /// comes back soon may come too late.
+    fn note_failover(&mut self, began: Moment) {
+        let in_charge: Vec<_> = self.deployment.shards().iter().map(|shard| self.deployment.primary(shard)).collect();
+        if in_charge != self.in_charge {
+            self.tally.count("failover", format!("{in_charge:?}"));
+            self.log.write(&Event::Failover { began });
+            self.in_charge = in_charge;
         }
     }
 
@@ -97,13 +127,11 @@ impl<'a> Servers<'a> {
         server.kill()?;
         if shard.len() == 1 || self.rng.random_bool(0.3) {
             self.pause(0..1200);
-            self.deployment.restart(primary)?;
-            return self.until_whole();
+            return self.deployment.restart(primary);
         }
         let before = self.before(shard, primary)?;
         self.replaced(shard, primary, before)?;
-        self.deployment.restart(primary)?;
-        self.until_whole()
+        self.deployment.restart(primary)
     }
 
     fn stop(&mut self, shard: &[usize], primary: usize) -> Result<()> {
@@ -112,14 +140,12 @@ impl<'a> Servers<'a> {
         server.stop()?;
         if shard.len() == 1 || self.rng.random_bool(0.4) {
             self.pause(200..2500);
-            server.cont()?;
-            return self.until_whole();
+            return Ok(server.cont()?);
         }
         let before = self.before(shard, primary)?;
         self.replaced(shard, primary, before)?;
         self.pause(0..1500);
-        server.cont()?;
-        self.until_whole()
+        Ok(server.cont()?)
     }
 
     fn fail_over(&mut self, shard: &[usize], primary: usize) -> Result<()> {
@@ -134,7 +160,7 @@ impl<'a> Servers<'a> {
         if asked.is_ok() {
             self.replaced(shard, primary, Vec::new())?;
         }
-        self.until_whole()
+        Ok(())
     }
 
     fn kill_replica(&mut self, shard: &[usize], primary: usize) -> Result<()> {
@@ -143,8 +169,7 @@ impl<'a> Servers<'a> {
         self.tally.count("replica_killed", self.deployment.servers()[replica].port());
         self.deployment.servers()[replica].kill()?;
         self.pause(0..1500);
-        self.deployment.restart(replica)?;
-        self.until_whole()
+        self.deployment.restart(replica)
     }
 
     fn kill_sentinel(&mut self) -> Result<()> {
@@ -153,8 +178,7 @@ impl<'a> Servers<'a> {
         self.tally.count("sentinel_killed", at);
         sentinels.kill_sentinel(at)?;
         self.pause(500..2000);
-        sentinels.restart_sentinel(at)?;
-        self.until_whole()
+        Ok(sentinels.restart_sentinel(at)?)
     }
 
     /// Moves slots that hold keys, with their keys.
@@ -179,7 +203,7 @@ impl<'a> Servers<'a> {
                 moved.push(slot);
             }
         }
-        self.until_whole()
+        Ok(())
     }
 
     /// Reads what the replicas hold, now that the one in charge sends nothing any more.
@@ -196,30 +220,28 @@ impl<'a> Servers<'a> {
     /// Waits for the next in charge, and writes down what it held before, and what it holds.
     fn replaced(&mut self, shard: &[usize], old: usize, before: Before) -> Result<()> {
         let new = self.deployment.wait_until_replaced(shard, old)?;
-        self.promoted = true;
-        self.tally.count("failover", self.deployment.servers()[new].port());
         if let Some((_, at, mut records)) = before.into_iter().find(|(replica, ..)| *replica == new) {
             for shard in self.deployment.shards().iter().filter(|shard| !shard.contains(&new)) {
                 if let Some(other) = self.deployment.primary(shard) {
                     records.extend(dump::read(&self.deployment.servers()[other])?);
                 }
             }
-            let from = records.keys().next_back().copied().unwrap_or_default().saturating_sub(RECENT);
-            self.write(at, from, records);
+            self.write(at, self.recent(), records);
         }
         Ok(())
     }
 
     /// Waits until the deployment is whole, looking again and again at who is in charge meanwhile.
     fn until_whole(&mut self) -> Result<()> {
-        if !self.promoted {
+        // Of one server nothing can be lost.
+        if let Deployment::One { .. } = self.deployment {
             return self.deployment.wait_until_whole();
         }
         let deployment = self.deployment;
         thread::scope(|scope| {
             let whole = scope.spawn(|| deployment.wait_until_whole());
             while !whole.is_finished() {
-                self.dump_recent()?;
+                self.dump_recent();
                 let next = Instant::now() + BETWEEN_DUMPS;
                 while !whole.is_finished() && Instant::now() < next {
                     thread::sleep(Duration::from_millis(10));
@@ -227,37 +249,48 @@ impl<'a> Servers<'a> {
             }
             whole.join().expect("it does not panic")
         })?;
-        self.dump_recent()
-    }
-
-    fn dump_recent(&mut self) -> Result<()> {
-        let (keys, _) = self.desk.keys();
-        self.dump_from(keys.saturating_sub(RECENT))
+        self.dump_recent();
+        Ok(())
     }
 
     /// Writes down all records. Nothing may be wrong with the servers.
     pub(crate) fn dump_all(&mut self) -> Result<()> {
-        self.dump_from(0)
+        self.note_failover(self.whole_since);
+        let (at, records) = self.in_charge_hold()?.context("a shard has nobody in charge in the end")?;
+        self.write(at, 0, records);
+        Ok(())
     }
 
-    fn dump_from(&mut self, from: u64) -> Result<()> {
+    /// Writes down what there is, if all who are in charge answer.
+    fn dump_recent(&self) {
+        if let Ok(Some((at, records))) = self.in_charge_hold() {
+            self.write(at, self.recent(), records);
+        }
+    }
+
+    /// Recent keys, and all after the first that is not settled.
+    fn recent(&self) -> u64 {
+        let (keys, _) = self.desk.keys();
+        keys.saturating_sub(RECENT).min(self.desk.first_unsettled())
+    }
+
+    /// All records of all who are in charge. While one is missing there are none: what is not found would prove nothing.
+    fn in_charge_hold(&self) -> Result<Option<(Moment, BTreeMap<u64, Held>)>> {
         let (at, mut records) = (now(), BTreeMap::new());
         for shard in self.deployment.shards() {
-            // While one is missing, what is not found proves nothing.
-            let Some(primary) = self.deployment.primary(&shard) else { return Ok(()) };
+            let Some(primary) = self.deployment.primary(&shard) else { return Ok(None) };
             let server = &self.deployment.servers()[primary];
             if !is_in_charge(server) {
-                return Ok(());
+                return Ok(None);
             }
             records.extend(dump::read(server)?);
         }
-        self.write(at, from, records);
-        Ok(())
+        Ok(Some((at, records)))
     }
 
     fn write(&self, at: Moment, from: u64, mut records: BTreeMap<u64, Held>) {
         let records = records.split_off(&from);
-        self.log.write_at(at, &Event::Dump { from, promoted: self.promoted, records });
+        self.log.write_at(at, &Event::Dump { from, records });
     }
 
     fn pause(&mut self, millis: std::ops::Range<u64>) {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::Moment;
+
 /// The number of an operation of the store, of a call, or of a run, within its process.
 pub(crate) type Op = u64;
 
@@ -42,12 +44,10 @@ pub(crate) enum Event {
     /// A process is killed.
     Killed { process: u32 },
     /// What the servers in charge held at this moment, of all keys from `from` on.
-    Dump {
-        from: u64,
-        /// Whether a server has taken over from another before, and what was acknowledged can have been lost with that.
-        promoted: bool,
-        records: BTreeMap<u64, Held>,
-    },
+    Dump { from: u64, records: BTreeMap<u64, Held> },
+    /// A server has taken over from another, in a trouble that began then and ends now: what was acknowledged around it
+    /// can have been lost.
+    Failover { began: Moment },
     /// The last one: all is settled, and nobody calls any more.
     Over,
 }

@@ -8,7 +8,7 @@ use servers::{Reached, Redis, RedisBinary, Sentinels};
 
 use crate::conformance::{Under, every_case_holds};
 use crate::crowd::Crowd;
-use crate::support::{FIRST, at_last, builder, claim, complete, key, refused, store, unavailable, within_bound};
+use crate::support::{FIRST, at_last, builder, claim, complete, key, refused, store, unavailable, until, within_bound};
 
 /// A Sentinel sees after 1 s that the primary is gone, and the failover itself took up to 1.5 s more here.
 const FAILOVER: Duration = Duration::from_millis(2500);
@@ -87,6 +87,27 @@ async fn the_sentinels_have_a_password_of_their_own() {
         let error = refused(within_bound(asking.connect(&sentinels.url())).await).to_string();
         assert!(error.contains(words), "{error}");
     }
+}
+
+/// One that is replaced while it lives goes on as a primary until the Sentinels get round to it, which takes them some
+/// seconds. With this setting it takes no writes meanwhile, and says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn callers_leave_a_primary_that_its_replicas_have_left() {
+    let settings = Redis::builder(RedisBinary::System).args(["--min-replicas-to-write", "1"]);
+    let Some(sentinels) = servers::needed(Sentinels::start_reached(&settings, Reached::Directly, None)) else { return };
+    let crowd = Crowd::call(&sentinels.url()).await;
+    crowd.recovery().await;
+    let old = sentinels.primary().expect("there is one").port();
+    sentinels.fail_over().expect("another takes over");
+    let new = sentinels.primary().expect("there is one");
+    assert_ne!(new.port(), old);
+    let followed = |server: &Redis| server.cli(&["INFO", "replication"]).expect("it answers").to_string();
+    until("the new one has a replica", || followed(new).contains("state=online")).await;
+    let recovery = crowd.recovery().await;
+    assert!(recovery < RECOVERY, "{recovery:?}");
+    let refused = crowd.refused();
+    crowd.recovery().await;
+    println!("asked for: {recovery:?}, {refused} refused; {}", crowd.end().await);
 }
 
 /// A crowd calls while the primary goes away and another is promoted.

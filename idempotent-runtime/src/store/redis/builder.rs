@@ -225,6 +225,7 @@ impl RedisStoreBuilder {
     }
 
     #[cfg(not(feature = "tls"))]
+    #[expect(clippy::unnecessary_wraps, reason = "with TLS it can fail")]
     fn how(self, named: &Named) -> Result<How, StoreError> {
         Ok(How { login: named.login.clone(), timeouts: self.timeouts })
     }

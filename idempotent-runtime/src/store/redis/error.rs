@@ -41,13 +41,13 @@ impl Failure {
                 }
                 (false, false)
             }
-            // A demoted primary; a password that was changed: the connection would answer this for good.
-            Some("READONLY" | "NOAUTH") => (true, true),
+            // A demoted primary; one that its replicas have left, for another perhaps; a password that was changed: the
+            // connection would answer this for good, or for long.
+            Some("READONLY" | "NOREPLICAS" | "NOAUTH") => (true, true),
             // Starting, failing over, busy with a script, out of memory, or unable to save: all of it passes.
-            Some(
-                "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "BUSY" | "OOM" | "MISCONF" | "NOREPLICAS"
-                | "UNBLOCKED",
-            ) => (true, false),
+            Some("LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "BUSY" | "OOM" | "MISCONF" | "UNBLOCKED") => {
+                (true, false)
+            }
             Some("ERR") if error.detail().is_some_and(|detail| detail.starts_with("max number of clients")) => {
                 (true, true)
             }
@@ -246,6 +246,7 @@ mod tests {
         for (line, expected) in [
             ("READONLY You can't write against a read only replica.", (Unavailable, true)),
             ("NOAUTH Authentication required.", (Unavailable, true)),
+            ("NOREPLICAS Not enough good replicas to write.", (Unavailable, true)),
             ("LOADING Redis is loading the dataset in memory", (Unavailable, false)),
             ("MASTERDOWN Link with MASTER is down", (Unavailable, false)),
             ("OOM command not allowed when used memory > 'maxmemory'.", (Unavailable, false)),
