@@ -85,8 +85,8 @@ impl RedisStoreBuilder {
         self
     }
 
-    /// A claim, a renewal and a completion count only when `number` replicas have them, within this time. By default the
-    /// primary's word is enough.
+    /// A claim, a renewal and a completion count only when `number` replicas have them, within this time. By default, and
+    /// for 0, the primary's word is enough.
     ///
     /// With fewer the call is `StoreUnavailable`, which says how many there were, and its claim is given back. A result
     /// that fewer have is written again until they are enough, in the background if need be. The write and its `WAIT` go on
