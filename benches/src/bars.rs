@@ -42,6 +42,11 @@ pub(crate) fn bars(figures: &Figures) -> Vec<Bar> {
             bar(format!("HTTP, {name}: behind the layer over bare"), ratio, Bound::AtLeast(least));
         }
     }
+    for (mode, ratio) in figures.sql.iter().flat_map(|sql| &sql.first_call) {
+        if mode.starts_with("postgres") {
+            bar(format!("{mode}: guarded over by hand"), *ratio, Bound::AtLeast(0.9));
+        }
+    }
     if let (Some(record), Some(plain)) = (figures.record_bytes, figures.plain_set_bytes) {
         bar("bytes of a record over those of the bare result".into(), record / plain, Bound::AtMost(1.6));
     }
