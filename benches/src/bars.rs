@@ -54,6 +54,11 @@ pub(crate) fn bars(figures: &Figures) -> Vec<Bar> {
     if let Some(claims) = figures.collapsed_claims {
         bar("claims of these 1000 where one asks".into(), claims, Bound::AtMost(1.0));
     }
+    for (mode, ratio) in figures.sql.iter().flat_map(|sql| &sql.first_call) {
+        if mode.starts_with("postgres") {
+            bar(format!("{mode}: guarded over by hand"), *ratio, Bound::AtLeast(0.9));
+        }
+    }
     if let (Some(record), Some(plain)) = (figures.record_bytes, figures.plain_set_bytes) {
         bar("bytes of a record over those of the bare result".into(), record / plain, Bound::AtMost(1.6));
     }

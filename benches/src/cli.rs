@@ -5,7 +5,7 @@ use std::io::Write as _;
 use clap::{Parser, ValueEnum};
 
 use crate::figures::Figures;
-use crate::{compile, future_size, http, memory, redis, table};
+use crate::{compile, future_size, http, memory, redis, sql, table};
 
 /// Measures what a guarded call costs. Without a name it measures everything.
 #[derive(Debug, Parser)]
@@ -40,6 +40,8 @@ enum What {
     Http,
     /// Duplicates that are answered without a round trip: cached ones, and those that one call asks for.
     Repeats,
+    /// First calls on PostgreSQL and SQLite, in the caller's transaction and with a lease, against hand-written code.
+    Sql,
     /// The size of a record in Redis, and of a future.
     Sizes,
 }
@@ -71,6 +73,9 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<()> {
     }
     if wanted(What::Steps) {
         redis::layouts(&mut figures, cli.quick)?;
+    }
+    if wanted(What::Sql) {
+        sql::measure(&mut figures, cli.quick)?;
     }
     let text = if cli.json { serde_json::to_string(&figures)? + "\n" } else { table::text(&figures) };
     Ok(std::io::stdout().write_all(text.as_bytes())?)

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::compile::Compile;
 use crate::spread::Spread;
+use crate::sql::Sql;
 
 /// All figures; `None` for what was not measured here.
 #[derive(Debug, Default, Serialize)]
@@ -45,6 +46,8 @@ pub(crate) struct Figures {
     pub(crate) spreads: Spreads,
     /// Calls a second, from which the ratios are taken.
     pub(crate) calls_per_second: CallsPerSecond,
+    /// What was measured on PostgreSQL and on SQLite files.
+    pub(crate) sql: Option<Sql>,
     /// What the figures of Redis were measured on.
     pub(crate) redis: Option<Bed>,
 }

@@ -9,6 +9,7 @@ mod http;
 mod memory;
 mod redis;
 mod spread;
+mod sql;
 mod table;
 
 use std::process::ExitCode;

@@ -30,6 +30,19 @@ fn write(text: &mut String, figures: &Figures) -> std::fmt::Result {
         }
         writeln!(text)?;
     }
+    if let Some(sql) = &figures.sql {
+        writeln!(text, "first calls on PostgreSQL and SQLite; calls a second, median (least to most)")?;
+        for (mode, rates) in &sql.calls_per_second {
+            writeln!(text, "{mode}: ratio {:.2}", sql.first_call.get(mode).copied().unwrap_or_default())?;
+            for (name, rate) in rates {
+                writeln!(text, "  {name:<20} {:>8.0} ({:.0} to {:.0})", rate.median, rate.least, rate.most)?;
+            }
+        }
+        for (mode, statements) in &sql.statements {
+            writeln!(text, "  {statements} messages to PostgreSQL  {mode}")?;
+        }
+        writeln!(text)?;
+    }
     if let Some(nanoseconds) = figures.memory_call_ns {
         let instructions = match figures.memory_call_instructions {
             Some(instructions) => format!("{instructions} instructions"),

@@ -85,3 +85,41 @@ impl Redis {
         &self.url
     }
 }
+
+/// A PostgreSQL. One that this started ends when it is dropped.
+#[derive(Debug)]
+pub struct Postgres {
+    url: String,
+    #[cfg(unix)]
+    _own: Option<servers::Postgres>,
+}
+
+impl Postgres {
+    /// Uses the server at this URL, and starts one of its own where none is given.
+    ///
+    /// # Errors
+    ///
+    /// Where it is not installed, with the command that installs it; where it does not start.
+    #[cfg(unix)]
+    pub fn given_or_own(url: Option<String>) -> Result<Self> {
+        let own = url.is_none().then(servers::Postgres::start).transpose()?;
+        Ok(Self { url: url.or(own.as_ref().map(servers::Postgres::url)).unwrap_or_default(), _own: own })
+    }
+
+    /// Uses the server at this URL.
+    ///
+    /// # Errors
+    ///
+    /// Where it is not given.
+    #[cfg(not(unix))]
+    pub fn given_or_own(url: Option<String>) -> Result<Self> {
+        use anyhow::Context as _;
+        Ok(Self { url: url.context("say where PostgreSQL is: --postgres postgres://user@127.0.0.1/database")? })
+    }
+
+    /// The server's URL.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}

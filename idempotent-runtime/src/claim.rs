@@ -104,7 +104,9 @@ impl Claim {
         }
         let key = key.with_step(step)?;
         let core = core.upgrade().ok_or_else(|| {
-            Error::new(ErrorKind::StoreUnavailable).key(key.as_str()).detail("the claim stands in a transaction of its caller's, or its handle is gone: steps cannot be read")
+            Error::new(ErrorKind::StoreUnavailable).key(key.as_str()).detail(
+                "the claim stands in a transaction of its caller's, or its handle is gone: steps cannot be read",
+            )
         })?;
         let Some(record) = core.inspect(&key).await? else { return Ok(None) };
         let State::Completed(recorded) = record.state else { return Ok(None) };

@@ -6,7 +6,7 @@ use idempotent_runtime::store::{
     Acquired, Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Found, Migrate, OnLapse, PostgresStore, Release,
     Retention, SqliteStore, StoreErrorKind,
 };
-use idempotent_runtime::{CodecTag, Encoded, Idempotency, Key, Recorded, Store, Token};
+use idempotent_runtime::{CodecTag, Encoded, Idempotency, Key, NoResult, Recorded, Store, Token};
 use servers::Postgres;
 use sqlx::{Connection as _, PgConnection, Row as _, SqliteConnection};
 
@@ -59,6 +59,26 @@ macro_rules! sweeping {
     ($name:ident, $store:expr, $url:expr) => {
         mod $name {
             use super::*;
+
+            #[tokio::test]
+            async fn point_21_what_was_done_before_is_imported_as_completed() {
+                let Some(place) = $url else { return };
+                let store = $store(&place).await;
+                let [old, known, other] = ["old", "known", "other"].map(Key::from_text);
+                complete(&store, &known, Retention::Forever).await;
+                let (value, nothing) = (result(b"12"), Recorded::Nothing(NoResult::NotWanted));
+                let (forever, hour) = (Retention::Forever, Retention::For(Duration::from_hours(1)));
+                let done = [(&old, &value, forever), (&known, &value, hour), (&other, &nothing, hour)];
+                assert_eq!(store.import(done).await.unwrap(), 2, "one was known already");
+                assert_eq!(store.import(done).await.unwrap(), 0, "it can be repeated");
+                for (key, expected) in [(&old, &value), (&known, &result(b"7")), (&other, &nothing)] {
+                    let answer = store.claim(key, &request(Token::random(), hour)).await.unwrap();
+                    let ClaimAnswer::Completed(record) = answer else { panic!("{answer:?}") };
+                    assert_eq!(&record.result, expected);
+                }
+                a_minute_later(&place.url()).await;
+                assert_eq!(store.sweep(10).await.unwrap(), 0, "each for its own time");
+            }
 
             #[tokio::test]
             async fn what_has_expired_is_swept_and_nothing_else() {

@@ -248,6 +248,45 @@ macro_rules! on {
             }
 
             #[tokio::test]
+            async fn a_call_inside_a_call_has_a_claim_of_its_own() {
+                #[idempotent(prefix = "outer", keys = [name], ttl = 1h, within = tx, via = idempotency)]
+                async fn outer(
+                    idempotency: &Idempotency,
+                    tx: &mut Transaction<'_, Db>,
+                    name: &str,
+                ) -> Result<u32, Failed> {
+                    assert_eq!(pay(idempotency, tx, "inner declined", 0).await, Err(Failed::Declined));
+                    let inner = pay(idempotency, tx, "inner", 1).await?;
+                    write(tx, name).await?;
+                    Ok(inner + 10)
+                }
+
+                let Some(shop) = Shop::open().await else { return };
+                for _ in 0..2 {
+                    let mut tx = shop.begin().await;
+                    assert_eq!(outer(&shop.idempotency, &mut tx, "outer").await, Ok(12));
+                    assert_eq!(pay(&shop.idempotency, &mut tx, "inner", 1).await, Ok(2));
+                    tx.commit().await.unwrap();
+                }
+                let there = [shop.effects("outer").await, shop.effects("inner").await];
+                assert_eq!((there, shop.effects("inner declined").await), ([1, 1], 0));
+            }
+
+            #[tokio::test]
+            async fn a_body_that_keeps_the_transaction_is_not_completed() {
+                let Some(shop) = Shop::open().await else { return };
+                let mut tx = shop.begin().await;
+                let (keep, kept) = std::sync::mpsc::channel();
+                let call = shop.idempotency.call("keep").key(1).forever().within(&mut tx, async |tx| {
+                    keep.send(tx).expect("it is received below");
+                    Ok::<u32, Failed>(1)
+                });
+                assert_eq!(call.await.unwrap_err().kind(), Some(ErrorKind::TransactionFailed));
+                drop((keep, kept));
+                assert!(tx.commit().await.unwrap_err().to_string().contains(SAYS));
+            }
+
+            #[tokio::test]
             async fn nothing_is_guarded_where_the_handle_is_disabled() {
                 let Some(shop) = Shop::open().await else { return };
                 let disabled = Idempotency::disabled();

@@ -13,7 +13,7 @@
 //! - `statements`, `table`, `migrations`: the SQL, its names, and how the table comes to be
 //! - `sweep`: removing what has expired
 //! - `connections`, `connection`: connections for each runtime, and what is said on one
-//! - `within`: a claim in its caller's own transaction
+//! - `within`, `in_transaction`: a claim in its caller's own transaction, and what counts as one
 //! - `error`: what the client's errors mean
 
 /// The contract on a type around [`Records`](records::Records), and what the two stores have alike besides.
@@ -94,6 +94,26 @@ macro_rules! store {
                 (self.0.table().clone(), self.0.connections().prepared())
             }
 
+            /// Takes over what was processed before there were records: each key becomes a completed record with this
+            /// result, kept for so long. A key that has a record already is left alone. How many were taken over.
+            ///
+            /// [`Recorded::Nothing`] says that it is done, and duplicates are told that there is no result to give.
+            ///
+            /// # Errors
+            ///
+            /// As for every operation: the database did not answer, or refused. What was taken over until then stands, and
+            /// the import can be repeated.
+            pub async fn import<'a>(
+                &self,
+                done: impl IntoIterator<Item = (&'a Key, &'a Recorded, Retention)>,
+            ) -> Result<u64, StoreError> {
+                let mut imported = 0;
+                for (key, result, retention) in done {
+                    imported += u64::from(self.0.import(key, result, retention).await?);
+                }
+                Ok(imported)
+            }
+
             /// Removes up to `batch` records that have expired, oldest first; how many it removed. Never a live claim,
             /// nor a record that is held or kept for ever. The store does this by itself, unless that was turned off.
             ///
@@ -126,6 +146,7 @@ macro_rules! store {
 mod connection;
 mod connections;
 mod error;
+mod in_transaction;
 mod migrations;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -140,6 +161,7 @@ mod table;
 mod within;
 
 pub(crate) use self::error::Trouble;
+pub use self::in_transaction::{InTransaction, TransactionConnection};
 pub use self::migrations::Migrate;
 #[cfg(feature = "postgres")]
 pub use self::postgres::{PostgresStore, PostgresStoreBuilder};
@@ -148,7 +170,6 @@ pub use self::sqlite::{SqliteStore, SqliteStoreBuilder};
 pub use self::sweep::Expired;
 pub(crate) use self::table::Table;
 pub(crate) use self::within::{Failure, Opened, Session, Tables};
-pub use self::within::{InTransaction, TransactionConnection};
 
 /// Which of the two it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -101,6 +101,21 @@ impl Records {
         }
     }
 
+    /// A completed record where there is none; whether there was none.
+    pub(super) async fn import(&self, key: &Key, result: &Recorded, retention: Retention) -> Result<bool, StoreError> {
+        let record = Completed { token: Token::random(), attempt: 1, fingerprint: None, result: result.clone() };
+        let state = State::Completed { record, expires: retention.end(Moment::ZERO) };
+        let values = row::written(key, Place { fence: 0, revision: 1 }, &state);
+        for _ in 0..TRIES {
+            match self.write(&self.0.statements.insert_from_now, values.clone()).await {
+                Ok(fence) => return Ok(fence.is_some()),
+                Err(Failure::Conflict(_)) => {}
+                Err(failure) => return Err(failure.into_error()),
+            }
+        }
+        Err(StoreError::unavailable(format!("the record of {key} could not be written for {TRIES} conflicts")))
+    }
+
     pub(super) async fn begin(&self, key: &Key, token: Token) -> Result<Answer, StoreError> {
         self.answer(key, |state, now| steps::begin(state, now, token)).await
     }

@@ -24,7 +24,7 @@ async fn on_a_connection(id: u64, connection: &mut PgConnection) -> Result<u64, 
 
 #[idempotent(prefix = "d", keys = [id], ttl = 1h, within = connection)]
 async fn on_a_connection_of_a_pool(id: u64, connection: &mut PoolConnection<Postgres>) -> Result<u64, Error> {
-    drop(connection.as_mut());
+    let _: &mut PgConnection = connection.as_mut();
     Ok(id)
 }
 
@@ -47,6 +47,7 @@ struct Shop;
 impl Shop {
     #[idempotent(prefix = "f", keys = [id], ttl = 1h, within = tx)]
     async fn in_a_method(&mut self, tx: &mut Transaction<'_, Postgres>, id: u64) -> Result<u64, Error> {
+        tx.connection();
         Ok(id)
     }
 
