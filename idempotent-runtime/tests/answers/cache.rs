@@ -61,7 +61,7 @@ async fn a_record_is_not_answered_from_for_longer_than_it_is_kept() {
     let (other, process) = (Process::new(cached(), &memory), Process::new(cached(), &memory));
     let short = |process: &Process, value| with_outcome(process.call(1).ttl(AGE / 2).run(process.value(value)));
     assert!(executed(&short(&process, 7).await));
-    advance(AGE / 2 - Duration::from_millis(1)).await;
+    advance((AGE / 2).saturating_sub(Duration::from_millis(1))).await;
     is_replay(&short(&process, 8).await, 7);
     // The other process hears of it late, and for how long it is still kept.
     is_replay(&short(&other, 8).await, 7);
@@ -79,7 +79,7 @@ async fn a_record_that_was_removed_elsewhere_is_seen_after_the_longest_age() {
     let (other, process) = (Process::new(Idempotency::builder(), &memory), Process::new(cached(), &memory));
     assert!(executed(&process.run(1, 7).await));
     release(&other).await;
-    advance(AGE - Duration::from_millis(1)).await;
+    advance(AGE.saturating_sub(Duration::from_millis(1))).await;
     is_replay(&process.run(1, 8).await, 7);
     advance(Duration::from_millis(1)).await;
     assert!(executed(&process.run(1, 8).await));

@@ -10,7 +10,7 @@ use idempotent_runtime::{
 };
 use serde::{Deserialize, Serialize};
 
-pub(crate) const TTL: Duration = Duration::from_secs(60);
+pub(crate) const TTL: Duration = Duration::from_mins(1);
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 pub(crate) const PATIENCE: OnBusy = OnBusy::Wait(Duration::from_secs(20));
 

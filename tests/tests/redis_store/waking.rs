@@ -30,11 +30,11 @@ impl Run {
     /// Begins a run in one process, and waits for it in another.
     async fn begin(runs: &Idempotency, waits: &Idempotency, key: u64, waiters: usize) -> Self {
         let (gate, mut open) = watch::channel(false);
-        let (began, begun) = tokio::sync::oneshot::channel();
+        let (tell, begun) = tokio::sync::oneshot::channel();
         let call = call(runs, key);
         let runner = tokio::spawn(async move {
             let body = async move {
-                began.send(()).expect("the test waits for it");
+                tell.send(()).expect("the test waits for it");
                 open.wait_for(|open| *open).await.expect("the test is still there");
                 Ok::<_, Error>(key)
             };
