@@ -5,7 +5,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use servers::{Program, Redis, RedisBinary, needed};
+use servers::{Postgres, Program, Redis, RedisBinary, needed};
+use tempfile::TempDir;
 use tests::example;
 
 /// A running `payments_api`.
@@ -13,17 +14,21 @@ struct PaymentsApi {
     child: Child,
     stdout: BufReader<ChildStdout>,
     address: String,
+    /// Its temporary files, which it does not remove when it is killed.
+    _folder: TempDir,
 }
 
 impl PaymentsApi {
     fn start(options: &[&str]) -> Self {
-        let mut child =
-            Command::new(example("payments_api")).args(options).stdout(Stdio::piped()).spawn().expect("it runs");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut command = Command::new(example("payments_api"));
+        command.args(options).env("TMPDIR", folder.path()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it runs");
         let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
         let mut line = String::new();
         stdout.read_line(&mut line).expect("it says where it listens");
         let address = line.trim().strip_prefix("listening on http://").expect("an address").to_owned();
-        Self { child, stdout, address }
+        Self { child, stdout, address, _folder: folder }
     }
 
     fn url(&self, path: &str) -> String {
@@ -69,7 +74,17 @@ fn payments_api_answers_as_the_readme_shows() {
 #[tokio::test]
 async fn payments_api_on_redis_refunds_once_and_publishes_its_rules() {
     let Some(redis) = needed(Redis::start(RedisBinary::System)) else { return };
-    let api = PaymentsApi::start(&["--store", &redis.url(), "--bank", "10ms"]);
+    refunds_once_and_publishes_its_rules(&redis.url()).await;
+}
+
+#[tokio::test]
+async fn payments_api_on_postgresql_refunds_once_and_publishes_its_rules() {
+    let Some(postgres) = needed(Postgres::start()) else { return };
+    refunds_once_and_publishes_its_rules(&postgres.url()).await;
+}
+
+async fn refunds_once_and_publishes_its_rules(store: &str) {
+    let api = PaymentsApi::start(&["--store", store, "--bank", "10ms"]);
     let client = reqwest::Client::new();
     let send = async |path: &str, key: &str, who: &str, body: Value| {
         let request = client.post(api.url(path)).bearer_auth(who).header("idempotency-key", format!("\"{key}\""));

@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! cargo run --example payments_api -- --port 3000
-//! cargo run --example payments_api -- --port 3000 --store redis://127.0.0.1/
+//! cargo run --example payments_api -- --port 3000 --store postgres://localhost/shop
 //! ```
+//!
+//! Without `--store` the records are in an SQLite file, which is removed at the end.
 //!
 //! | request | answer |
 //! |---|---|
@@ -33,6 +35,7 @@ use clap::Parser;
 use idempotent_runtime::http::{FingerprintBy, IdempotencyLayer, Keep};
 use idempotent_runtime::{Idempotency, Outcome, current};
 use serde::Deserialize;
+use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tracing::info;
 
@@ -44,9 +47,10 @@ struct Options {
     /// The port to listen on; a free one by default.
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// Where the records are kept: `memory:` or `redis://host/`.
-    #[arg(long, default_value = "memory:")]
-    store: String,
+    /// Where the records are kept: `sqlite:records.db`, `postgres://host/database` or `redis://host/`; by default in an
+    /// SQLite file in a temporary folder.
+    #[arg(long)]
+    store: Option<String>,
     /// How long the bank needs for a payment.
     #[arg(long, default_value = "2s", value_parser = examples::duration::parse)]
     bank: Duration,
@@ -59,7 +63,9 @@ const GRACE: Duration = Duration::from_secs(25);
 async fn main() -> Result<()> {
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     let options = Options::parse();
-    let idempotency = Idempotency::connect(&options.store).await?;
+    let folder = TempDir::with_prefix("payments-api-")?;
+    let file = || format!("sqlite:{}", folder.path().join("records.db").display());
+    let idempotency = Idempotency::connect(&options.store.unwrap_or_else(file)).await?;
     let layer = layer(&idempotency)?;
     let app = app(Arc::new(Bank::new(options.bank)), &layer);
 
