@@ -11,6 +11,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use super::server::{BODY, Order};
+
 /// Connections that stay open, and the keys of their requests.
 pub(super) struct Client {
     connections: Vec<Connection>,
@@ -28,7 +30,6 @@ struct Connection {
 }
 
 const DIGITS: usize = 16;
-const BODY: usize = 1024;
 
 impl Client {
     pub(super) async fn connect(server: &SocketAddr, connections: usize, among: u64) -> anyhow::Result<Self> {
@@ -67,7 +68,7 @@ impl Connection {
         let head = "POST /payments HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer ada\r\n\
                     Content-Type: application/json\r\nIdempotency-Key: \"";
         let rest = format!("\"\r\nContent-Length: {BODY}\r\n\r\n");
-        let text = format!("{{\"note\":\"{}\"}}", "x".repeat(BODY - 11));
+        let text = serde_json::to_string(&Order::of_one_body()?)?;
         let request = [head, &"0".repeat(DIGITS), &rest, &text].concat().into_bytes();
         Ok(Self { stream, request, key: head.len(), answer: Vec::with_capacity(4096) })
     }

@@ -70,6 +70,9 @@ pub(crate) struct Settings {
     pub(crate) on_the_way: Duration,
 }
 
+/// How long a consumer tries to connect.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 struct Consumer {
     idempotency: Idempotency,
     broker: Broker,
@@ -81,7 +84,7 @@ struct Consumer {
 /// Consumes until it is told to stop, then finishes what is in flight.
 pub(crate) async fn consume(settings: Settings, stop: watch::Receiver<bool>) -> Result<()> {
     let Settings { storm, amqp, redis, sink, consumers, work, on_the_way } = settings;
-    let idempotency = Idempotency::builder().namespace(&storm).connect(&redis).await?;
+    let idempotency = connected(&storm, &redis).await?;
     let connection = Connection::connect(&amqp, ConnectionProperties::default()).await?;
     let mut tasks = JoinSet::new();
     for _ in 0..consumers {
@@ -100,6 +103,18 @@ pub(crate) async fn consume(settings: Settings, stop: watch::Receiver<bool>) -> 
     let open = idempotency.shutdown(Duration::from_secs(5)).await;
     open.map_err(|open| anyhow!("{open} calls are still open"))?;
     Ok(connection.close(200, "the storm is over".into()).await?)
+}
+
+/// Connects, however long a machine that is busy with a storm takes for it: whoever supervises a consumer would start it
+/// again.
+async fn connected(storm: &str, redis: &str) -> Result<Idempotency> {
+    let started = Instant::now();
+    loop {
+        match Idempotency::builder().namespace(storm).connect(redis).await {
+            Err(error) if started.elapsed() < PATIENCE => tracing::info!(%error, "not connected yet"),
+            connected => return Ok(connected?),
+        }
+    }
 }
 
 impl Consumer {

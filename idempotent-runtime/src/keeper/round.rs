@@ -106,7 +106,9 @@ struct Round {
 
 fn begin(post: &Post, now: Moment) -> Round {
     let mut state = post.state();
-    let mut next: Option<Moment> = None;
+    // A round that was planned stays planned, even if the leases that it was for have left: each of a row of short calls
+    // would have to plan it, and wake the keeper, again.
+    let mut next = state.next_round.filter(|planned| *planned > now);
     let mut due = Vec::new();
     for (_, lease) in &state.leases {
         match lease.renew_at() {

@@ -12,12 +12,13 @@ mod tests;
 mod watchers;
 
 use std::fmt;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use self::shard::Shard;
+use self::shard::{Hashed, Shard};
 use self::state::{Moment, State};
-use self::sync::{Clock, Mutex, MutexGuard};
+use self::sync::{Clock, Hashes, Mutex, MutexGuard};
 use self::watchers::Watchers;
 use super::{
     Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, Release, Reply, Retention, Store, StoreError, Watch,
@@ -71,6 +72,8 @@ pub struct MemoryStore(Arc<Inner>);
 
 struct Inner {
     clock: Clock,
+    /// Withstands chosen keys.
+    hashes: Hashes,
     shards: Box<[Part]>,
 }
 
@@ -87,7 +90,11 @@ impl MemoryStore {
         let micros = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
         let first_fence = u64::try_from(micros).unwrap_or_default();
         let part = || Part { records: Mutex::new(Shard::new(first_fence)), watchers: Arc::default() };
-        Self(Arc::new(Inner { clock: Clock::start(), shards: (0..SHARDS).map(|_| part()).collect() }))
+        Self(Arc::new(Inner {
+            clock: Clock::start(),
+            hashes: Hashes::default(),
+            shards: (0..SHARDS).map(|_| part()).collect(),
+        }))
     }
 
     /// How many records it keeps, those included that have expired and were not removed yet.
@@ -102,15 +109,15 @@ impl MemoryStore {
         self.len() == 0
     }
 
+    fn hashed(&self, key: &Key) -> (&Part, Hashed) {
+        let hash = self.0.hashes.hash_one(key.as_str());
+        // The table in the shard takes its seven uppermost bits and its lowest ones.
+        let at = usize::try_from(hash >> 32).unwrap_or_default() % SHARDS;
+        (&self.0.shards[at], Hashed::new(hash, key))
+    }
+
     fn part(&self, key: &Key) -> &Part {
-        // FNV-1a, and a multiplication that brings its well mixed low bits to the top. It only spreads the keys: the
-        // table in the shard has a hash of its own, which withstands chosen keys.
-        let hash = key
-            .as_str()
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-        let at = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SHARDS.ilog2());
-        &self.0.shards[usize::try_from(at).unwrap_or_default()]
+        self.hashed(key).0
     }
 
     fn now(&self) -> Moment {
@@ -119,7 +126,8 @@ impl MemoryStore {
 
     /// Applies one transition under the shard's lock. `now` is read under it too: time never runs backwards for a key.
     fn apply<A>(&self, key: &Key, step: impl FnOnce(State, Moment) -> (A, State)) -> A {
-        let mut shard = self.part(key).lock();
+        let (part, key) = self.hashed(key);
+        let mut shard = part.lock();
         let now = self.now();
         shard.apply(now, key, |state| step(state, now))
     }
@@ -147,7 +155,8 @@ impl fmt::Debug for MemoryStore {
 impl Store for MemoryStore {
     fn claim<'a>(&'a self, key: &'a Key, request: &'a ClaimRequest<'a>) -> Reply<'a, ClaimAnswer> {
         reply(move || {
-            let mut shard = self.part(key).lock();
+            let (part, key) = self.hashed(key);
+            let mut shard = part.lock();
             let now = self.now();
             let (owner, fence) = (shard.share_owner(request.owner), shard.next_fence());
             let claim = steps::Claim { request, owner: &owner, fence };

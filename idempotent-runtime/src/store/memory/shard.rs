@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 
 use super::state::{Moment, State};
@@ -12,7 +13,7 @@ const SWEPT_PER_WRITE: usize = 4;
 
 #[derive(Debug)]
 pub(super) struct Shard {
-    records: HashMap<Key, Kept>,
+    records: HashMap<Hashed, Kept, BuildHasherDefault<AsItIs>>,
     /// The earliest moment at which a record may have to go, soonest first. A record that is renewed keeps its place
     /// and is entered again when its turn comes.
     due: BinaryHeap<Due>,
@@ -31,18 +32,64 @@ struct Kept {
 #[derive(Debug)]
 struct Due {
     at: Moment,
+    key: Hashed,
+}
+
+/// A key and its hash, which is made once a call: it chooses the shard, and the place in the shard's table, which hashes
+/// all its keys again whenever it grows.
+#[derive(Clone, Debug)]
+pub(super) struct Hashed {
+    hash: u64,
     key: Key,
+}
+
+impl Hashed {
+    pub(super) fn new(hash: u64, key: &Key) -> Self {
+        Self { hash, key: key.clone() }
+    }
+}
+
+impl PartialEq for Hashed {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.key == other.key
+    }
+}
+
+impl Eq for Hashed {}
+
+impl Hash for Hashed {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+/// The hasher of what is a hash already.
+#[derive(Debug, Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only `Hashed` is hashed here, as one number")
+    }
 }
 
 impl Shard {
     pub(super) fn new(first_fence: u64) -> Self {
-        Self { records: HashMap::new(), due: BinaryHeap::new(), owner: Arc::from(""), fence: first_fence }
+        Self { records: HashMap::default(), due: BinaryHeap::new(), owner: Arc::from(""), fence: first_fence }
     }
 
     /// Applies one transition to the record of `key`.
-    pub(super) fn apply<A>(&mut self, now: Moment, key: &Key, step: impl FnOnce(State) -> (A, State)) -> A {
+    pub(super) fn apply<A>(&mut self, now: Moment, key: Hashed, step: impl FnOnce(State) -> (A, State)) -> A {
         self.sweep(now);
-        let Some(kept) = self.records.get_mut(key) else {
+        let Some(kept) = self.records.get_mut(&key) else {
             let (answer, state) = step(State::Absent);
             self.insert(key, state);
             return answer;
@@ -59,12 +106,12 @@ impl Shard {
         }
         kept.state = state;
         if matches!(kept.state, State::Absent) {
-            self.records.remove(key);
+            self.records.remove(&key);
         }
         answer
     }
 
-    fn insert(&mut self, key: &Key, state: State) {
+    fn insert(&mut self, key: Hashed, state: State) {
         if matches!(state, State::Absent) {
             return;
         }
@@ -72,7 +119,7 @@ impl Shard {
         if let Some(at) = due {
             self.due.push(Due { at, key: key.clone() });
         }
-        self.records.insert(key.clone(), Kept { state, due });
+        self.records.insert(key, Kept { state, due });
     }
 
     /// Removes some of what has expired.
@@ -132,7 +179,7 @@ impl Eq for Due {}
 
 #[cfg(all(test, not(idempotent_loom)))]
 impl Shard {
-    pub(super) fn debug_record(&self, key: &Key) -> String {
+    pub(super) fn debug_record(&self, key: &Hashed) -> String {
         format!("{:?}", self.records.get(key))
     }
 }

@@ -1,5 +1,9 @@
-//! What the store takes from outside: its locks and its clock. Under loom (`--cfg idempotent_loom`, in tests) these are
-//! loom's, and the clock is moved by hand, so that every order of the threads' steps can be tried.
+//! What the store takes from outside: its locks, its clock and its hashes. Under loom (`--cfg idempotent_loom`, in tests)
+//! the locks are loom's, the clock is moved by hand, and a key always has the same hash, so that every order of the
+//! threads' steps can be tried.
+
+#[cfg(all(test, idempotent_loom))]
+use std::hash::{BuildHasherDefault, DefaultHasher};
 
 #[cfg(not(all(test, idempotent_loom)))]
 pub(super) use std::sync::{Mutex, MutexGuard};
@@ -17,6 +21,13 @@ use super::state::Moment;
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// The hashes of keys.
+#[cfg(not(all(test, idempotent_loom)))]
+pub(super) type Hashes = std::collections::hash_map::RandomState;
+
+#[cfg(all(test, idempotent_loom))]
+pub(super) type Hashes = BuildHasherDefault<DefaultHasher>;
 
 /// Tokio's clock, from the moment at which the store was made.
 #[cfg(not(all(test, idempotent_loom)))]

@@ -37,7 +37,13 @@ impl Watchers {
 
     /// Wakes all who watch `key`.
     pub(super) fn wake(&self, key: &Key) {
-        let watched = self.lock().remove(key);
+        let mut all = self.lock();
+        // The usual case, and it spares the hash.
+        if all.is_empty() {
+            return;
+        }
+        let watched = all.remove(key);
+        drop(all);
         if let Some(watched) = watched {
             watched.ended.notify_waiters();
         }
