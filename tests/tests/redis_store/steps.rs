@@ -195,6 +195,67 @@ async fn a_field_past_its_time_counts_as_absent_while_it_is_still_there() {
     .await;
 }
 
+/// The server's time, in ms.
+fn now(server: &Redis) -> i64 {
+    let time = server.cli(&["TIME"]).expect("the server answers");
+    let part = |at: usize| time.list()[at].text().and_then(|text| text.parse::<i64>().ok()).expect("a number");
+    part(0) * 1000 + part(1) / 1000
+}
+
+#[tokio::test]
+async fn a_completed_step_is_kept_for_its_time_by_the_servers_clock() {
+    on_each(async |server, store| {
+        // The first is left to the server, the second is counted on from the claim.
+        for kept in [Duration::from_secs(30), HOUR] {
+            let ((step, _), token) = (steps(), Token::random());
+            claim(store, &step, token).await.expect("an answer");
+            let before = now(server);
+            let completed = within_bound(store.complete(&step, token, &result("1"), Retention::For(kept))).await;
+            assert_eq!(completed.expect("an answer"), CompleteAnswer::Held);
+            let after = now(server);
+            let text = field(server, &step).expect("there is a record");
+            let until = text.strip_prefix("until=").and_then(|text| text.split(' ').next()?.parse::<i64>().ok());
+            let written = until.expect("a time") - i64::try_from(kept.as_millis()).expect("an hour");
+            assert!((before - 100..=after).contains(&written), "{written} is not from {before} to {after}: {text}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_became_of_a_claim_meanwhile_is_not_overlooked_by_its_completion() {
+    on_each(async |server, store| {
+        let completed = async |step: &Key, token| complete(store, step, token).await.expect("an answer");
+        let claimed = async || {
+            let ((step, _), token) = (steps(), Token::random());
+            claim(store, &step, token).await.expect("an answer");
+            (step, token)
+        };
+        let (step, token) = claimed().await;
+        assert_eq!(renew(store, &step, token).await.expect("an answer"), Answer::Held);
+        assert_eq!(completed(&step, token).await, CompleteAnswer::Held);
+        let before = field(server, &step);
+        assert_eq!(completed(&step, token).await, CompleteAnswer::Held);
+        assert_eq!(field(server, &step), before, "its time does not start again");
+
+        let (step, token) = claimed().await;
+        server.cli(&["HDEL", step.entity(), "init_token"]).expect("the server answers");
+        assert_eq!(completed(&step, token).await, CompleteAnswer::Absent);
+        assert_eq!(field(server, &step), None);
+
+        let (step, token) = claimed().await;
+        let owned = field(server, &step).expect("a record").replace(token.text().as_str(), "AAAAAAAAAAAAAAAAAAAAAA");
+        let given_up = owned.replace(" 1p ", " 1g ");
+        for text in [owned, given_up, String::new(), "paid".to_owned()] {
+            let (step, token) = claimed().await;
+            server.cli(&["HSET", step.entity(), "init_token", &text]).expect("the server answers");
+            assert_eq!(completed(&step, token).await, CompleteAnswer::Lost(None), "{text}");
+            assert_eq!(field(server, &step), Some(text));
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn where_the_server_can_a_field_expires_by_itself() {
     for binary in [RedisBinary::Redis8_2, RedisBinary::Valkey9_1] {

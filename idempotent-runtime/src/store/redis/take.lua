@@ -7,7 +7,8 @@
 local key, call, kept, field = KEYS[1], redis.call, ARGV[2], ARGV[3]
 local now = call('TIME')
 now = now[1] * 1000 + math.floor(now[2] / 1000)
-local claim = 'until=' .. now + kept .. ' ' .. ARGV[1]
+local kept_until = now + kept
+local claim = 'until=' .. kept_until .. ' ' .. ARGV[1]
 
 if call('HSETNX', key, field, claim) == 0 then
   local value = call('HGET', key, field)
@@ -26,4 +27,4 @@ end
 if (redis.REDIS_VERSION_NUM or 0) >= 0x00070400 or (redis.VALKEY_VERSION_NUM or 0) >= 0x00090000 then
   redis.pcall('HPEXPIRE', key, kept, 'FIELDS', '1', field)
 end
-return now + kept
+return kept_until
