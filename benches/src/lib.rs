@@ -4,7 +4,7 @@ mod handlers;
 mod memory_calls;
 
 pub use handlers::{
-    FIRST_ORDER, NAMESPACE, PREFIX, Receipt, TTL, dispatch, dispatch_after_a_while, dispatch_for, held_annotated,
-    held_plain,
+    FIRST_ORDER, NAMESPACE, PREFIX, Receipt, TTL, dispatch, dispatch_after_a_while, dispatch_for, dispatch_until,
+    held_annotated, held_plain,
 };
 pub use memory_calls::MemoryCalls;
