@@ -48,11 +48,11 @@ pub(crate) fn bars(figures: &Figures) -> Vec<Bar> {
     if let Some(nanoseconds) = figures.cached_duplicate_ns {
         bar("nanoseconds of a cached duplicate".into(), nanoseconds, Bound::AtMost(1000.0));
     }
-    if let Some(ratio) = figures.collapsed {
-        bar("1000 duplicates of one key: one asks over each asks".into(), ratio, Bound::AtLeast(20.0));
+    if let Some(ratio) = figures.collapsed_busy {
+        bar("1000 duplicates of a run: one asks over each asks".into(), ratio, Bound::AtLeast(20.0));
     }
     if let Some(claims) = figures.collapsed_claims {
-        bar("claims of these 1000 where one asks".into(), claims, Bound::AtMost(1.0));
+        bar("claims of 1000 calls of a key where one asks".into(), claims, Bound::AtMost(1.0));
     }
     for (mode, ratio) in figures.sql.iter().flat_map(|sql| &sql.first_call) {
         if mode.starts_with("postgres") {

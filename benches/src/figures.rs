@@ -17,9 +17,12 @@ pub(crate) struct Figures {
     pub(crate) duplicate: Option<ByInFlight<f64>>,
     /// Nanoseconds of one duplicate of a record that is cached in the process.
     pub(crate) cached_duplicate_ns: Option<f64>,
-    /// A thousand duplicates of one key in flight: their throughput where one asks for all, over that where each asks.
-    pub(crate) collapsed: Option<f64>,
-    /// Claims of these thousand, where one asks for all.
+    /// A thousand duplicates in flight of a run in progress: their throughput where one asks for all, over that where each
+    /// asks.
+    pub(crate) collapsed_busy: Option<f64>,
+    /// The same for a thousand calls that come together, and wait for the first one's value.
+    pub(crate) collapsed_waiting: Option<f64>,
+    /// Claims of one key, at the most, where one asks for all.
     pub(crate) collapsed_claims: Option<f64>,
     /// First calls a second of steps, whose records are fields of Hashes, over those of calls whose records are strings, by
     /// calls in flight.
@@ -60,7 +63,8 @@ pub(crate) struct Spreads {
     pub(crate) first_call: ByInFlight<[f64; 2]>,
     pub(crate) duplicate: ByInFlight<[f64; 2]>,
     pub(crate) cached_duplicate_ns: Option<[f64; 2]>,
-    pub(crate) collapsed: Option<[f64; 2]>,
+    pub(crate) collapsed_busy: Option<[f64; 2]>,
+    pub(crate) collapsed_waiting: Option<[f64; 2]>,
     pub(crate) hash_layout: ByInFlight<[f64; 2]>,
     pub(crate) memory_call_ns: Option<[f64; 2]>,
     pub(crate) http_first_call: Option<[f64; 2]>,

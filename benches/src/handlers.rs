@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use idempotent_runtime::{Error, Idempotency, idempotent};
 use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
 
 /// The namespace of the runtime, in front of every key.
 pub const NAMESPACE: &str = "shop";
@@ -96,6 +97,23 @@ pub async fn dispatch_for(idempotency: &Idempotency, order: u64, amount: u64) ->
 #[idempotent(prefix = "order:dispatch", keys = [order], ttl = 24h, on_busy = wait(30s), via = idempotency)]
 pub async fn dispatch_after_a_while(idempotency: &Idempotency, order: u64) -> Result<Receipt, Error> {
     tokio::task::yield_now().await;
+    Ok(Receipt::of(order))
+}
+
+/// As [`dispatch`], in progress until it is told to end.
+///
+/// # Errors
+///
+/// The runtime's own.
+#[idempotent(prefix = "order:dispatch", keys = [order], ttl = 24h, via = idempotency)]
+pub async fn dispatch_until(
+    idempotency: &Idempotency,
+    order: u64,
+    began: &Notify,
+    end: &Notify,
+) -> Result<Receipt, Error> {
+    began.notify_one();
+    end.notified().await;
     Ok(Receipt::of(order))
 }
 

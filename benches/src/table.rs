@@ -50,6 +50,9 @@ fn write(text: &mut String, figures: &Figures) -> std::fmt::Result {
         };
         writeln!(text, "first call on the memory store: {nanoseconds:.0} ns, {instructions}\n")?;
     }
+    if let Some(ratio) = figures.collapsed_waiting {
+        writeln!(text, "1000 calls that wait for one of them: one asks over each asks {ratio:.2}\n")?;
+    }
     for compile in &figures.compile {
         builds(text, compile)?;
     }

@@ -1,13 +1,15 @@
 //! Duplicates that are answered without a round trip.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::ensure;
-use benches::{FIRST_ORDER, NAMESPACE, dispatch, dispatch_after_a_while};
+use benches::{FIRST_ORDER, NAMESPACE, dispatch, dispatch_after_a_while, dispatch_until};
 use idempotent_runtime::{Builder, Cache, Idempotency};
 use servers::Redis;
 use tokio::runtime::Runtime;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use super::start;
@@ -20,7 +22,7 @@ const ROUNDS: usize = 5;
 const REPEATED: u64 = 1_000;
 
 /// Calls of one order that are in flight together.
-const TOGETHER: usize = 1_000;
+const TOGETHER: u32 = 1_000;
 
 /// Measures a cached duplicate, and calls in flight that are collapsed against those that each ask.
 pub(crate) fn repeats(figures: &mut Figures, quick: bool) -> anyhow::Result<()> {
@@ -29,10 +31,7 @@ pub(crate) fn repeats(figures: &mut Figures, quick: bool) -> anyhow::Result<()> 
     let nanoseconds = cached(&runtime, &redis, if quick { 10_000 } else { 500_000 })?;
     figures.cached_duplicate_ns = Some(nanoseconds.median);
     figures.spreads.cached_duplicate_ns = Some([nanoseconds.least, nanoseconds.most]);
-    let (ratio, claims) = collapsed(&runtime, &redis, if quick { 2 } else { 40 })?;
-    figures.collapsed = Some(ratio.median);
-    figures.spreads.collapsed = Some([ratio.least, ratio.most]);
-    figures.collapsed_claims = Some(claims);
+    collapsed(&runtime, &redis, figures, if quick { 2 } else { 40 })?;
     figures.redis = Some(bed);
     Ok(())
 }
@@ -64,49 +63,94 @@ fn cached(runtime: &Runtime, redis: &Redis, calls: u64) -> anyhow::Result<Spread
     Spread::of(rounds).ok_or_else(|| anyhow::anyhow!("nothing was measured"))
 }
 
-/// The throughput of calls in flight that are collapsed over that of calls that each ask, and the claims of one order.
-fn collapsed(runtime: &Runtime, redis: &Redis, orders: u64) -> anyhow::Result<(Spread, f64)> {
-    let apart = connect(runtime, redis, Idempotency::builder())?;
-    let collapsed = connect(runtime, redis, Idempotency::builder().collapse())?;
-    let mut next = FIRST_ORDER;
-    let mut time = |idempotency: &Idempotency, orders: u64| {
-        let first = next;
-        next += orders;
-        let started = Instant::now();
-        runtime.block_on(async {
-            for order in first..first + orders {
-                together(idempotency, order).await?;
-            }
-            anyhow::Ok(started.elapsed())
-        })
-    };
-    let (mut ratios, mut commands, mut completed) = (Vec::new(), 0, 0);
-    for _ in 0..ROUNDS {
-        redis.cli(&["FLUSHALL", "SYNC"])?;
-        let each: Duration = time(&apart, orders)?;
-        let before = asked(redis)?;
-        let one: Duration = time(&collapsed, orders)?;
-        commands += asked(redis)? - before;
-        completed += orders;
-        ratios.push(each.as_secs_f64() / one.as_secs_f64());
-    }
-    let ratio = Spread::of(ratios).ok_or_else(|| anyhow::anyhow!("nothing was measured"))?;
-    // A completion is a script and the write in it; the rest are claims.
-    let of_one = u64_to_f64(commands) / u64_to_f64(completed) - 2.0;
-    Ok((ratio, of_one))
+/// How calls of one order went that were in flight together.
+struct Together {
+    /// Calls a second.
+    rate: f64,
+    claims: f64,
 }
 
-/// One order, by many calls at once.
-async fn together(idempotency: &Idempotency, order: u64) -> anyhow::Result<()> {
-    let mut tasks = JoinSet::new();
-    for _ in 0..TOGETHER {
-        let idempotency = idempotency.clone();
-        tasks.spawn(async move { dispatch_after_a_while(&idempotency, order).await });
+/// Sets calls in flight that are collapsed against those that each ask.
+fn collapsed(runtime: &Runtime, redis: &Redis, figures: &mut Figures, orders: u64) -> anyhow::Result<()> {
+    let apart = connect(runtime, redis, Idempotency::builder())?;
+    let collapsed = connect(runtime, redis, Idempotency::builder().collapse())?;
+    let (mut busy, mut waiting, mut claims) = (Vec::new(), Vec::new(), 0.0_f64);
+    for _ in 0..ROUNDS {
+        redis.cli(&["FLUSHALL", "SYNC"])?;
+        let each = refused(runtime, redis, &apart, orders)?;
+        let one = refused(runtime, redis, &collapsed, orders)?;
+        busy.push(one.rate / each.rate);
+        claims = claims.max(one.claims);
+        let each = waited_for(runtime, redis, &apart, orders)?;
+        let one = waited_for(runtime, redis, &collapsed, orders)?;
+        waiting.push(one.rate / each.rate);
+        claims = claims.max(one.claims);
     }
-    while let Some(ended) = tasks.join_next().await {
-        black_box(ended??);
+    if let Some((busy, waiting)) = Spread::of(busy).zip(Spread::of(waiting)) {
+        (figures.collapsed_busy, figures.spreads.collapsed_busy) = (Some(busy.median), Some([busy.least, busy.most]));
+        (figures.collapsed_waiting, figures.spreads.collapsed_waiting) =
+            (Some(waiting.median), Some([waiting.least, waiting.most]));
+        figures.collapsed_claims = Some(claims);
     }
     Ok(())
+}
+
+/// Duplicates of a run that is in progress, which are refused; so many of each order in flight.
+fn refused(runtime: &Runtime, redis: &Redis, idempotency: &Idempotency, orders: u64) -> anyhow::Result<Together> {
+    let before = asked(redis)?;
+    let time = runtime.block_on(async {
+        let (began, end) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let run = tokio::spawn({
+            let (idempotency, began, end) = (idempotency.clone(), Arc::clone(&began), Arc::clone(&end));
+            async move { dispatch_until(&idempotency, FIRST_ORDER, &began, &end).await }
+        });
+        began.notified().await;
+        let started = Instant::now();
+        let mut tasks = JoinSet::new();
+        for _ in 0..TOGETHER {
+            let idempotency = idempotency.clone();
+            tasks.spawn(async move {
+                for _ in 0..orders {
+                    ensure!(black_box(dispatch(&idempotency, FIRST_ORDER).await).is_err(), "a run is in progress");
+                }
+                Ok(())
+            });
+        }
+        while let Some(ended) = tasks.join_next().await {
+            ended??;
+        }
+        let time = started.elapsed();
+        end.notify_one();
+        run.await??;
+        anyhow::Ok(time)
+    })?;
+    redis.cli(&["FLUSHALL", "SYNC"])?;
+    // A completion is a script and the write in it; the rest are claims.
+    let claims = u64_to_f64(asked(redis)? - before) - 2.0;
+    Ok(Together { rate: f64::from(TOGETHER) * u64_to_f64(orders) / time.as_secs_f64(), claims })
+}
+
+/// Duplicates that come together with the first call, and wait for its value.
+fn waited_for(runtime: &Runtime, redis: &Redis, idempotency: &Idempotency, orders: u64) -> anyhow::Result<Together> {
+    let before = asked(redis)?;
+    let started = Instant::now();
+    runtime.block_on(async {
+        for order in FIRST_ORDER..FIRST_ORDER + orders {
+            let mut tasks = JoinSet::new();
+            for _ in 0..TOGETHER {
+                let idempotency = idempotency.clone();
+                tasks.spawn(async move { dispatch_after_a_while(&idempotency, order).await });
+            }
+            while let Some(ended) = tasks.join_next().await {
+                black_box(ended??);
+            }
+        }
+        anyhow::Ok(())
+    })?;
+    let time = started.elapsed();
+    let claims = u64_to_f64(asked(redis)? - before) / u64_to_f64(orders) - 2.0;
+    redis.cli(&["FLUSHALL", "SYNC"])?;
+    Ok(Together { rate: f64::from(TOGETHER) * u64_to_f64(orders) / time.as_secs_f64(), claims })
 }
 
 /// Commands that claim or complete, those in scripts too, which a server was given so far.
