@@ -5,7 +5,6 @@ mod memory_calls;
 
 pub use handlers::{
     FIRST_ORDER, NAMESPACE, PREFIX, Receipt, TTL, dispatch, dispatch_after_a_while, dispatch_for, dispatch_in_steps,
-    dispatch_until,
-    held_annotated, held_plain,
+    dispatch_until, held_annotated, held_plain,
 };
 pub use memory_calls::MemoryCalls;

@@ -118,9 +118,11 @@ fn within(plan: &Plan, transaction: &Ident) -> TokenStream {
         })
     });
     let block = block(plan, &TokenStream::new());
-    let claim = quote_spanned!(mixed.located_at(transaction.span())=> .within(#transaction));
+    let place = transaction.span();
+    let checked = path_at(plan, &Ident::new("transaction", place), place);
+    let claim = quote_spanned!(place=> #checked(#transaction));
     quote_spanned! {mixed=>
-        let mut call = call #claim.await;
+        let mut call = call.within(#claim).await;
         #(#questions)*
         if let ::core::option::Option::Some((scope, #transaction)) = call.running() {
             let reply = scope.run(async move #block).await;

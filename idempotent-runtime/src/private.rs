@@ -19,7 +19,7 @@ pub use crate::reply::{
     unrecorded, value,
 };
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-pub use crate::run::within::{Scope, Within};
+pub use crate::run::within::{Scope, Transacted, Within, transaction};
 use crate::run::{Run, Wired};
 
 /// An annotated call whose key is built, before its body is known.
@@ -107,7 +107,7 @@ impl<R> Call<R> {
 
     /// `within = transaction`: claims the key there.
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
-    pub async fn within<T: crate::store::InTransaction + ?Sized>(self, transaction: &mut T) -> Within<'_, T, R> {
+    pub async fn within<T: ?Sized>(self, transaction: Transacted<'_, T>) -> Within<'_, T, R> {
         Within::claim(self.prepared.guard(), self.value, self.errors.into_ops(), transaction).await
     }
 

@@ -31,11 +31,12 @@ use crate::guard::within::{self, Decision, Surroundings};
 use crate::lease::Lease;
 use crate::record::Completed;
 use crate::reply::{ErrorOps, ValueOps};
-use crate::store::InTransaction;
+use crate::store::{InTransaction, TransactionConnection};
 
 /// A call in its caller's transaction.
 pub struct Within<'t, T: ?Sized, R> {
     transaction: Place<'t, T>,
+    connect: Connect<T>,
     call: Typeless,
     value: ValueOps<R>,
     errors: ErrorOps<R>,
@@ -55,15 +56,29 @@ enum Turn {
     Over,
 }
 
-impl<'t, T: InTransaction + ?Sized, R> Within<'t, T, R> {
+/// Gives the connection of a transaction.
+type Connect<T> = for<'a> fn(&'a mut T) -> TransactionConnection<'a>;
+
+/// What is known to be a transaction.
+pub struct Transacted<'t, T: ?Sized> {
+    transaction: &'t mut T,
+    connect: Connect<T>,
+}
+
+/// Checks that it is a transaction. The one place that does, so that what is none is reported once.
+pub fn transaction<T: InTransaction + ?Sized>(transaction: &mut T) -> Transacted<'_, T> {
+    Transacted { transaction, connect: T::connection }
+}
+
+impl<'t, T: ?Sized, R> Within<'t, T, R> {
     pub(crate) async fn claim(
         guard: Result<Box<Guard>, Error>,
         value: ValueOps<R>,
         errors: ErrorOps<R>,
-        transaction: &'t mut T,
+        Transacted { transaction, connect }: Transacted<'t, T>,
     ) -> Self {
         let call = Typeless { within: None, turn: Turn::Over };
-        let mut this = Self { transaction: Place::new(transaction), call, value, errors, reply: None };
+        let mut this = Self { transaction: Place::new(transaction), connect, call, value, errors, reply: None };
         match guard.and_then(within::Within::new) {
             Ok(within) => {
                 this.call.within = Some(within);
@@ -77,9 +92,9 @@ impl<'t, T: InTransaction + ?Sized, R> Within<'t, T, R> {
     async fn claim_once(&mut self, superseded: Option<&Completed>) {
         let Some(within) = &mut self.call.within else { return };
         let span = within.guard().span().clone();
-        let protect = self.errors.can_be_final();
+        let (protect, connect) = (self.errors.can_be_final(), self.connect);
         let Some(transaction) = self.transaction.get() else { return };
-        let mut connection = transaction.connection();
+        let mut connection = connect(transaction);
         let decision = within.claim(&mut connection.0, superseded, protect).instrument(span).await;
         self.call.turn = match decision {
             Decision::Run if within.guard().asks() => Turn::Ask,
@@ -156,8 +171,9 @@ impl<'t, T: InTransaction + ?Sized, R> Within<'t, T, R> {
         }
         let Some(within) = &mut self.call.within else { return };
         let span = within.guard().span().clone();
+        let connect = self.connect;
         let Some(transaction) = self.transaction.get() else { return self.fail(kept()) };
-        let error = within.time_out(&mut transaction.connection().0).instrument(span).await;
+        let error = within.time_out(&mut connect(transaction).0).instrument(span).await;
         self.fail(error);
     }
 
@@ -182,8 +198,9 @@ impl<'t, T: InTransaction + ?Sized, R> Within<'t, T, R> {
         });
         let Some(ending) = ending else { return };
         let span = within.guard().span().clone();
+        let connect = self.connect;
         let Some(transaction) = self.transaction.get() else { return self.fail(kept()) };
-        let settled = within.settle(&mut transaction.connection().0, ending, by).instrument(span).await;
+        let settled = within.settle(&mut connect(transaction).0, ending, by).instrument(span).await;
         if let Err(error) = settled {
             self.fail(error);
         }
@@ -214,6 +231,12 @@ impl<'t, T: InTransaction + ?Sized, R> Within<'t, T, R> {
 impl Typeless {
     fn scope(&self) -> Option<Scope> {
         self.within.as_ref().map(|within| Scope::of(within.surroundings()))
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Transacted<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transacted").finish_non_exhaustive()
     }
 }
 

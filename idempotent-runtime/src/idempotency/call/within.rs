@@ -6,7 +6,8 @@ use serde::de::DeserializeOwned;
 use super::{CallBuilder, guard};
 use crate::error::Error;
 use crate::idempotency::Replies;
-use crate::run::{lent::Lent, within::Within};
+use crate::run::lent::Lent;
+use crate::run::within::{self, Within};
 use crate::store::InTransaction;
 
 impl CallBuilder {
@@ -92,7 +93,7 @@ impl CallBuilder {
         self.policy.on_duplicate = on_duplicate;
         let Self { core, key, step, fingerprint, policy, error, .. } = self;
         let guard = guard(core, (key, step.as_deref()), fingerprint.as_deref(), policy, error);
-        let mut call = Within::claim(guard, value, errors.into_ops(), transaction).await;
+        let mut call = Within::claim(guard, value, errors.into_ops(), within::transaction(transaction)).await;
         if let Some((scope, transaction)) = call.lend() {
             let reply = scope.run(body(transaction)).await;
             call.returned(reply).await;
