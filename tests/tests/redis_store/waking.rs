@@ -30,7 +30,7 @@ impl Run {
     /// Begins a run in one process, and waits for it in another.
     async fn begin(runs: &Idempotency, waits: &Idempotency, key: u64, waiters: usize) -> Self {
         let (gate, mut open) = watch::channel(false);
-        let (tell, begun) = tokio::sync::oneshot::channel();
+        let (tell, told) = tokio::sync::oneshot::channel();
         let call = call(runs, key);
         let runner = tokio::spawn(async move {
             let body = async move {
@@ -40,7 +40,7 @@ impl Run {
             };
             call.run(body).await.expect("the run goes through")
         });
-        begun.await.expect("the run begins");
+        told.await.expect("the run begins");
         let waiters = (0..waiters).map(|_| tokio::spawn(waiter(waits.clone(), key))).collect();
         Self { key, gate, runner, waiters }
     }
