@@ -12,7 +12,7 @@ use std::time::Duration;
 
 pub(super) use self::time::LastLook;
 
-/// Something about a server that its records may suffer from; [`RedisStore::check`] finds it.
+/// Something about a server that its records may suffer from; [`RedisStore::check`](super::RedisStore::check) finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Finding {
