@@ -53,7 +53,9 @@ async fn relay(pool: &PgPool, broker: &UnboundedSender<Event>, dies: bool) -> Re
         broker.send(Event { order }).map_err(|_| Failure::NoBroker)?;
     }
     if dies {
-        return Ok(rows.len()); // The transaction goes with it, and the rows are there still.
+        // As the server does when it finds that a relay is gone: the rows are there still, and free.
+        tx.rollback().await?;
+        return Ok(rows.len());
     }
     // Exactly the published ones: what was written since has a smaller id where its transaction began earlier.
     let published: Vec<i64> = rows.iter().map(|&(id, _)| id).collect();

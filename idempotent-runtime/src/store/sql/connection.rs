@@ -87,6 +87,7 @@ impl Borrowed<'_> {
     }
 
     /// Whether the client knows of a transaction on it.
+    #[cfg(feature = "sqlite")]
     pub(super) fn is_in_transaction(&self) -> bool {
         match self {
             #[cfg(feature = "postgres")]

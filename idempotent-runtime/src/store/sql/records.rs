@@ -1,7 +1,9 @@
 //! The operations: a row is read, the state machine decides, and one statement writes if the row still is as it was.
 
 use std::sync::{Arc, Weak};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
+#[cfg(feature = "sqlite")]
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use sqlx::SqlStr;
 
@@ -250,6 +252,7 @@ impl Records {
         rows.first().map_or(Ok(None), |row| row.int(0)).map_err(Failure::of)
     }
 
+    #[cfg_attr(not(feature = "sqlite"), allow(unused_mut))]
     pub(super) async fn rows(&self, sql: &SqlStr, mut values: Vec<Value>) -> Result<Vec<Row>, Failure> {
         match self.0.dialect {
             #[cfg(feature = "postgres")]

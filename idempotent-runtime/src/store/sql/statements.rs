@@ -118,8 +118,6 @@ impl Build<'_> {
             "INSERT INTO {{table}} ({WRITTEN}, format, due, open) VALUES ({values}, {expires_at} + {SLACK}, 1) \
              ON CONFLICT (digest) DO NOTHING RETURNING fence"
         );
-        let columns: Vec<_> = READ.split(", ").map(|column| format!("t.{column}")).collect();
-        let columns = columns.join(", ");
         let due = Self::due("$5 + {now}");
         let complete = self.finish(
             5,
@@ -146,6 +144,8 @@ impl Build<'_> {
                      WHERE EXISTS (SELECT 1 FROM {{table}} WHERE digest = $1 AND fence = $20 AND revision = $3) \
                      RETURNING fence"
                 );
+                let columns: Vec<_> = READ.split(", ").map(|column| format!("t.{column}")).collect();
+                let columns = columns.join(", ");
                 let guarded = format!("{columns}, (SELECT foreign_keys FROM pragma_foreign_keys)");
                 Within {
                     read: self.finish(1, &Self::reading(&guarded)),
