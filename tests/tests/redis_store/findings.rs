@@ -64,6 +64,19 @@ async fn persistence_and_replicas_are_looked_at() {
 }
 
 #[tokio::test]
+async fn fewer_replicas_than_each_write_is_to_reach_are_serious() {
+    let Some(server) = redis() else { return };
+    let asks = builder().replicas(1, Duration::from_millis(100));
+    let store = within_bound(asks.connect(&server.url())).await.expect("it listens");
+    let server_name = format!("127.0.0.1:{}", server.port());
+    let few = Finding::TooFewReplicas { server: server_name, connected: 0, asked: 1 };
+    assert_eq!(few.severity(), Severity::Serious);
+    assert_eq!(serious(&store).await, [few]);
+    let asks_for_none = within_bound(builder().connect(&server.url())).await.expect("it listens");
+    assert_eq!(serious(&asks_for_none).await, []);
+}
+
+#[tokio::test]
 async fn every_primary_of_a_cluster_is_looked_at() {
     let Some(cluster) = servers::needed(Cluster::start(RedisBinary::System)) else { return };
     let store = within_bound(builder().connect(&cluster.url())).await.expect("it listens");

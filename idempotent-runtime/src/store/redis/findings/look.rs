@@ -17,9 +17,6 @@ const SLOW: Duration = Duration::from_millis(20);
 /// What a server calls its last writes to disk.
 const WRITES: [&str; 3] = ["rdb_last_bgsave_status", "aof_last_write_status", "aof_last_bgrewrite_status"];
 
-/// How many replicas each write is to reach. The one place where an option that asks for some comes in.
-const REPLICAS_ASKED: usize = 0;
-
 impl RedisStore {
     /// Looks at every server that takes writes, for what its records may suffer from. Needs the permission to run
     /// `INFO`, and in a Cluster `CLUSTER INFO`.
@@ -42,19 +39,21 @@ impl RedisStore {
     /// [`Unavailable`](crate::store::StoreErrorKind::Unavailable) when a server cannot be reached.
     pub async fn check(&self) -> Result<Vec<Finding>, StoreError> {
         let mut findings = Vec::new();
+        let replicas = self.replicas.map_or(0, |replicas| replicas.number);
         for server in self.connections.servers() {
-            look_at(&server, &mut findings).await.map_err(Failure::into_error)?;
+            look_at(&server, replicas, &mut findings).await.map_err(Failure::into_error)?;
         }
         Ok(findings)
     }
 }
 
-async fn look_at(server: &Arc<Connections>, findings: &mut Vec<Finding>) -> Result<(), Failure> {
+/// `replicas` is how many each write is to reach.
+async fn look_at(server: &Arc<Connections>, replicas: usize, findings: &mut Vec<Finding>) -> Result<(), Failure> {
     let name = server.place.to_string();
     let mut question = redis::cmd("INFO");
     question.arg("server").arg("memory").arg("persistence").arg("replication").arg("cluster");
     let told = Told::of(&server.send(&question).await?);
-    told.judge(&name, REPLICAS_ASKED, findings);
+    told.judge(&name, replicas, findings);
     if told.field("cluster_enabled") == Some("1") {
         let mut question = redis::cmd("CLUSTER");
         question.arg("INFO");
