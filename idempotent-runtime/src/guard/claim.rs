@@ -14,7 +14,7 @@ use crate::idempotency::Core;
 use crate::key::Key;
 use crate::lease::{Claimed, Lease, News, believed};
 use crate::observe;
-use crate::policy::{OnCrash, OnOutage, Policy, Ttl};
+use crate::policy::{OnBusy, OnCrash, OnOutage, Policy, Ttl};
 use crate::record::Completed;
 use crate::store::{Acquired, Answer, ClaimAnswer, ClaimRequest, Found, OnLapse, Retention, StoreError};
 use crate::token::Token;
@@ -109,6 +109,14 @@ pub(super) async fn claim(core: Arc<Core>, wanted: Arc<Wanted>, superseded: Opti
     Decision::Refuse(unavailable(&wanted.key).detail("the store's answers took longer than the lease"))
 }
 
+/// The refusal of a call that waits for nothing, where a run of this process is in progress: known without a question, and
+/// without the future of one.
+pub(super) fn busy_here(core: &Core, wanted: &Wanted) -> Option<Error> {
+    let flights = core.flights.as_ref().filter(|_| wanted.policy.on_busy == OnBusy::Reject)?;
+    let lease = flights.in_progress(wanted)?;
+    Some(busy(&wanted.key, lease.attempt, &core.owner, lease.remaining()))
+}
+
 /// Claims once, under a token of its own: where a message of the last claim may still be on its way, that claim was put
 /// back and its token is dead. Where calls in flight are collapsed, it follows one that claims already.
 async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Completed>) -> Answered {
@@ -128,7 +136,7 @@ async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Compl
         begun: !policy.begins(),
         fenced: policy.fenced,
     };
-    let lead = match core.flights.as_ref().map(|flights| flights.join(key, &request)) {
+    let lead = match core.flights.as_ref().map(|flights| flights.join(wanted, request.supersede)) {
         None => None,
         Some(Part::Lead(lead)) => Some(lead),
         Some(Part::Follow(following)) => {
@@ -209,7 +217,7 @@ async fn follow(core: &Core, wanted: &Wanted, mut following: Following) -> Optio
 }
 
 /// Under `hold` a lapsed run waits for somebody who knows what it did; `existing` is such a somebody.
-fn on_lapse(policy: &Policy) -> OnLapse {
+pub(super) fn on_lapse(policy: &Policy) -> OnLapse {
     if policy.on_crash == OnCrash::Hold && !policy.existing { OnLapse::Hold } else { OnLapse::TakeOver }
 }
 

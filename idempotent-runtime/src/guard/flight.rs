@@ -17,11 +17,12 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::claim::{Wanted, on_lapse};
 use crate::fingerprint::Fingerprint;
 use crate::key::Key;
 use crate::lease::Lease;
 use crate::record::Completed;
-use crate::store::{ClaimAnswer, ClaimRequest, OnLapse, StoreError, StoreErrorKind};
+use crate::store::{ClaimAnswer, OnLapse, StoreError, StoreErrorKind};
 use crate::token::Token;
 
 /// The calls in flight of one handle.
@@ -36,6 +37,19 @@ struct Question {
     on_lapse: OnLapse,
     max_attempts: Option<NonZeroU32>,
     supersede: Option<Token>,
+}
+
+impl Question {
+    fn of(wanted: &Wanted, supersede: Option<Token>) -> Self {
+        let Wanted { key, fingerprint, policy } = wanted;
+        Self {
+            key: key.clone(),
+            fingerprint: *fingerprint,
+            on_lapse: on_lapse(policy),
+            max_attempts: policy.max_attempts,
+            supersede,
+        }
+    }
 }
 
 /// What followers know of their leader.
@@ -78,14 +92,8 @@ pub(super) enum Learned {
 
 impl Flights {
     /// Leads, or follows who leads already.
-    pub(super) fn join(self: &Arc<Self>, key: &Key, request: &ClaimRequest<'_>) -> Part {
-        let question = Question {
-            key: key.clone(),
-            fingerprint: request.fingerprint,
-            on_lapse: request.on_lapse,
-            max_attempts: request.max_attempts,
-            supersede: request.supersede,
-        };
+    pub(super) fn join(self: &Arc<Self>, wanted: &Wanted, supersede: Option<Token>) -> Part {
+        let question = Question::of(wanted, supersede);
         let mut all = self.lock();
         if let Some(news) = all.get(&question) {
             return Part::Follow(Following(news.subscribe()));
@@ -94,6 +102,17 @@ impl Flights {
         all.insert(question.clone(), news.clone());
         drop(all);
         Part::Lead(Box::new(Lead { flights: Arc::clone(self), question, news }))
+    }
+
+    /// The lease of a run of this process that is in progress, for a call that would follow it and wait for nothing. `None`
+    /// also where its leader does not know by itself.
+    pub(super) fn in_progress(&self, wanted: &Wanted) -> Option<Arc<Lease>> {
+        let all = self.lock();
+        let news = all.get(&Question::of(wanted, None))?.borrow();
+        match &*news {
+            News::Claimed(lease) if !lease.remaining().is_zero() => Some(Arc::clone(lease)),
+            _ => None,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Question, watch::Sender<News>>> {

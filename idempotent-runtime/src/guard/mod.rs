@@ -156,7 +156,10 @@ impl Guard {
                         Mode::Disabled => self.unguarded(),
                         Mode::Guarded => match self.remembered() {
                             Some(completed) => self.answering(completed),
-                            None => self.claiming(None),
+                            None => match claim::busy_here(&self.core, &self.wanted) {
+                                Some(error) => return Poll::Ready(self.refuse(error)),
+                                None => self.claiming(None),
+                            },
                         },
                     };
                 }
