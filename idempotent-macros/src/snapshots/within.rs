@@ -38,9 +38,7 @@ async fn pay(
                 .with_text(),
         )
         .fingerprint(&[&(request)]);
-    let mut call = call
-        .within(::idempotent_runtime::__private::transaction(tx))
-        .await;
+    let mut call = call.within(::idempotent_runtime::__private::transaction(tx)).await;
     if let ::core::option::Option::Some((scope, tx)) = call.asking() {
         let _ = &tx;
         let answer = scope
