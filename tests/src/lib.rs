@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The program of an example, built as this test was.
+/// The program of an example, built as this test was: with the whole workspace and all features, as `cargo xtask test` has
+/// done already, so that there is nothing left to build.
 ///
 /// # Panics
 ///
@@ -26,7 +27,8 @@ fn build_examples() -> PathBuf {
     };
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
     let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--quiet", "--package", "examples", "--examples", "--profile", profile_name, "--target-dir"])
+        .args(["build", "--quiet", "--locked", "--workspace", "--all-features", "--examples"])
+        .args(["--profile", profile_name, "--target-dir"])
         .arg(target)
         .current_dir(workspace)
         .status()

@@ -1,10 +1,7 @@
 //! The examples, run as a person runs them.
 
-use std::env;
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::OnceLock;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +12,7 @@ use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use servers::{Program, RabbitMq, Redis, RedisBinary, needed};
+use tests::example;
 
 /// A machine that is busy takes long for everything.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -271,30 +269,4 @@ async fn waiting(channel: &Channel, queue: &str) -> usize {
     let options = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
     let queue = channel.queue_declare(queue.into(), options, FieldTable::default()).await.expect("the queue");
     queue.message_count().try_into().expect("a small number")
-}
-
-/// The program of an example, built as this test was.
-fn example(name: &str) -> PathBuf {
-    static EXAMPLES: OnceLock<PathBuf> = OnceLock::new();
-    EXAMPLES.get_or_init(build_examples).join(name)
-}
-
-fn build_examples() -> PathBuf {
-    let this_test = env::current_exe().expect("the test's own file");
-    // target / profile / deps / this test
-    let profile = this_test.ancestors().nth(2).expect("a folder for the profile");
-    let target = profile.parent().expect("a target folder");
-    let profile_name = match profile.file_name().and_then(|name| name.to_str()) {
-        Some("debug") | None => "dev",
-        Some(name) => name,
-    };
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
-    let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--quiet", "--package", "examples", "--examples", "--profile", profile_name, "--target-dir"])
-        .arg(target)
-        .current_dir(workspace)
-        .status()
-        .expect("cargo runs");
-    assert!(status.success(), "the examples do not build");
-    profile.join("examples")
 }
