@@ -2,7 +2,9 @@
 //!
 //! A record only moves on: from claim to claim with one attempt more, and to its end, where it stays. So a server that
 //! was looked at after a write had been acknowledged, and holds nothing, or an earlier state, or a claim of another
-//! that counts no more attempts than the write's own, does not have that write.
+//! that counts no more attempts than the write's own, does not have that write. Nor does a server that held one and the
+//! same claim of another before the write was sent and after it was acknowledged: somebody still wrote to the server that
+//! had been replaced.
 //!
 //! Only what was acknowledged around a failover can be lost: a record that vanishes at any other time is somebody's
 //! mistake. And nothing is proven about claims that were put back: there the record does go back to what it was.
@@ -35,7 +37,8 @@ impl Lost {
             else {
                 continue;
             };
-            if facts.dumps.iter().any(|dump| dump.at > began && proves_loss(dump, write)) {
+            let proves = |dump: &Dump| proves_loss(dump, write) || was_passed_by(facts, dump, write);
+            if facts.dumps.iter().any(|dump| dump.at > began && proves(dump)) {
                 lost.by_token.entry(write.token.clone()).or_default().insert(write.kind);
             }
         }
@@ -66,6 +69,15 @@ fn proves_loss(dump: &Dump, write: &Write) -> bool {
         Some(held) if held.token == write.token => is_earlier(held, dump.at, write),
         Some(held) => held.attempt <= write.attempt,
     }
+}
+
+/// Whether the server in charge held what it held before, and not this write in between.
+fn was_passed_by(facts: &Facts, dump: &Dump, write: &Write) -> bool {
+    let Some(after) = dump.records.get(&write.key) else { return false };
+    let before = |dump: &Dump| dump.records.get(&write.key).is_some_and(|before| before.token == after.token);
+    dump.at > write.acknowledged
+        && after.token != write.token
+        && facts.dumps.iter().any(|dump| dump.at + BLUR < write.sent && before(dump))
 }
 
 /// Whether a record of the claim itself is as it was before the write.
