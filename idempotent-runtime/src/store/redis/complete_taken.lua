@@ -3,9 +3,9 @@
 --
 -- KEYS     the entity
 -- ARGV     '1p ' and the token · the completed record, after the time until which it is kept · for how many ms that is, ''
---          for ever · the field
+--          for ever · 'kept' where the claim has made the Hash last so long already · the field
 -- returns  1 held · 0 where it is not as it was taken
-local key, call, field = KEYS[1], redis.call, ARGV[4]
+local key, call, field = KEYS[1], redis.call, ARGV[5]
 local value = call('HGET', key, field)
 -- A time has thirteen digits, until the year 2286. Where it has not, somebody else decides.
 if not value or string.sub(value, 21, 45) ~= ARGV[1] then
@@ -16,7 +16,9 @@ if ARGV[3] == '' then
   call('PERSIST', key)
   return 1
 end
-call('PEXPIRE', key, ARGV[3], 'GT')
+if ARGV[4] == '' then
+  call('PEXPIRE', key, ARGV[3], 'GT')
+end
 if (redis.REDIS_VERSION_NUM or 0) >= 0x00070400 or (redis.VALKEY_VERSION_NUM or 0) >= 0x00090000 then
   redis.pcall('HPEXPIRE', key, ARGV[3], 'FIELDS', '1', field)
 end

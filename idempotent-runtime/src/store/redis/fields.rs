@@ -30,9 +30,14 @@ const PROMPT: Duration = Duration::from_millis(100);
 /// So is a record that is kept for less than this, in ms.
 const LONG: u64 = 60_000;
 
+/// The Hash is kept for as much longer than the claim asks, in ms: so a completion of what is still fresh finds that it lasts.
+const AHEAD: u64 = 15_000;
+
 /// When a claim was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Written {
+    /// For how long, in ms.
+    kept: u64,
     /// In ms of the server's clock.
     at: u64,
     /// When that was known here.
@@ -41,9 +46,9 @@ pub(super) struct Written {
 
 impl Written {
     /// What the claim's script has told; `None` where it took too long to come.
-    fn told(at: u64, sent: Moment) -> Option<Self> {
+    fn told(until: u64, kept: u64, sent: Moment) -> Option<Self> {
         let told = Clock::Machine.now();
-        (told.since(sent) <= PROMPT).then_some(Self { at, told })
+        (told.since(sent) <= PROMPT).then_some(Self { kept, at: until.saturating_sub(kept), told })
     }
 
     /// The server's time now in ms, or a little earlier; `None` where the claim was written too long ago.
@@ -62,14 +67,15 @@ impl RedisStore {
         request: &ClaimRequest<'_>,
     ) -> Result<Taken, Failure> {
         let kept = value::in_progress_millis(request.kept());
-        let mut command = call(&TAKE, key, 3, ROOM + request.owner.len());
+        let mut command = call(&TAKE, key, 4, ROOM + request.owner.len());
         command.writer_for_next_arg().put_claim(head, request);
+        command.arg(kept).arg(kept.saturating_add(AHEAD));
         let sent = Clock::Machine.now();
-        let (value, copied) = self.run_copied(&TAKE, key, command.arg(kept)).await?;
+        let (value, copied) = self.run_copied(&TAKE, key, &mut command).await?;
         let Value::Int(until) = value else { return Ok(Taken { value, copied, written: None }) };
-        let at = u64::try_from(until).unwrap_or(0).saturating_sub(kept);
         // A claim that is kept for no longer than it is fresh may be over by the time it is completed.
-        let written = if kept < LONG { None } else { Written::told(at, sent) };
+        let until = u64::try_from(until).unwrap_or(0);
+        let written = if kept < LONG { None } else { Written::told(until, kept, sent) };
         Ok(Taken { value: Value::Nil, copied, written })
     }
 
@@ -83,10 +89,9 @@ impl RedisStore {
         retention: Retention,
     ) -> Result<bool, StoreError> {
         let kept = value::kept(retention);
-        let Some(now) = head.written.and_then(Written::now).filter(|_| kept.is_none_or(|kept| kept >= LONG)) else {
-            return Ok(false);
-        };
-        let mut command = call(&COMPLETE_TAKEN, key, 4, ROOM + head.text.len() + length(result));
+        let Some(written) = head.written.filter(|_| kept.is_none_or(|kept| kept >= LONG)) else { return Ok(false) };
+        let Some(now) = written.now() else { return Ok(false) };
+        let mut command = call(&COMPLETE_TAKEN, key, 5, ROOM + head.text.len() + length(result));
         let mut in_progress = command.writer_for_next_arg();
         in_progress.put(b"1p ");
         in_progress.put(token.text().as_bytes());
@@ -102,6 +107,8 @@ impl RedisStore {
         record.put_result(result);
         drop(record);
         keep(&mut command, retention);
+        // Fresh and prompt as it is, the claim was written less than `AHEAD` ago.
+        command.arg(if kept.is_some_and(|kept| kept <= written.kept) { "kept" } else { "" });
         match self.run_copied(&COMPLETE_TAKEN, key, &mut command).await {
             Ok((Value::Int(1), copied)) => copied.enough().map(|()| true),
             Ok((Value::Int(0), _)) | Err(Failure::WrongType) => Ok(false),
