@@ -51,10 +51,13 @@ fn left(server: &Redis, key: &Key) -> i64 {
     number(server, &["PTTL", key.entity()])
 }
 
+/// A first call keeps the entity for a little longer than its claim, so that its completion need not lengthen it.
+const AHEAD: i64 = 15_000;
+
 #[track_caller]
 fn about(left: i64, expected: Duration) {
     let expected = i64::try_from(expected.as_millis()).expect("some days");
-    assert!((expected - 60_000..=expected).contains(&left), "{left} ms are left of {expected}");
+    assert!((expected - 60_000..=expected + AHEAD).contains(&left), "{left} ms are left of {expected}");
 }
 
 async fn complete_for(store: &RedisStore, key: &Key, kept: Retention) {

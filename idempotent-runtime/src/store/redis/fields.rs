@@ -69,7 +69,7 @@ impl RedisStore {
         let kept = value::in_progress_millis(request.kept());
         let mut command = call(&TAKE, key, 4, ROOM + request.owner.len());
         command.writer_for_next_arg().put_claim(head, request);
-        command.arg(kept).arg(kept.saturating_add(AHEAD));
+        command.arg(kept).arg(if kept < LONG { kept } else { kept.saturating_add(AHEAD) });
         let sent = Clock::Machine.now();
         let (value, copied) = self.run_copied(&TAKE, key, &mut command).await?;
         let Value::Int(until) = value else { return Ok(Taken { value, copied, written: None }) };
