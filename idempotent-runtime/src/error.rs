@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::record::NoResult;
@@ -31,10 +32,20 @@ pub struct Error(Box<Inner>);
 
 struct Inner {
     kind: ErrorKind,
-    key: Option<Box<str>>,
-    detail: Cow<'static, str>,
+    key: Option<Arc<str>>,
+    detail: Detail,
     retry_after: Option<Duration>,
     source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+/// What happened in this case.
+enum Detail {
+    Text(Cow<'static, str>),
+    /// Which run is in progress: written out only for who reads it, since a busy key is told so often.
+    Run {
+        attempt: u32,
+        owner: Arc<str>,
+    },
 }
 
 /// What kind of [`Error`] it is.
@@ -159,7 +170,8 @@ impl ErrorKind {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind) -> Self {
-        Self(Box::new(Inner { kind, key: None, detail: Cow::Borrowed(""), retry_after: None, source: None }))
+        let detail = Detail::Text(Cow::Borrowed(""));
+        Self(Box::new(Inner { kind, key: None, detail, retry_after: None, source: None }))
     }
 
     pub(crate) fn configuration(detail: impl Into<Cow<'static, str>>) -> Self {
@@ -175,13 +187,19 @@ impl Error {
         })
     }
 
-    pub(crate) fn key(mut self, key: &str) -> Self {
+    pub(crate) fn key(mut self, key: impl Into<Arc<str>>) -> Self {
         self.0.key = Some(key.into());
         self
     }
 
     pub(crate) fn detail(mut self, detail: impl Into<Cow<'static, str>>) -> Self {
-        self.0.detail = detail.into();
+        self.0.detail = Detail::Text(detail.into());
+        self
+    }
+
+    /// The run that is in the way.
+    pub(crate) fn of_run(mut self, attempt: u32, owner: &Arc<str>) -> Self {
+        self.0.detail = Detail::Run { attempt, owner: Arc::clone(owner) };
         self
     }
 
@@ -225,6 +243,10 @@ impl Error {
     pub fn record_key(&self) -> Option<&str> {
         self.0.key.as_deref()
     }
+
+    pub(crate) fn shared_key(&self) -> Option<Arc<str>> {
+        self.0.key.clone()
+    }
 }
 
 impl fmt::Display for Error {
@@ -234,8 +256,9 @@ impl fmt::Display for Error {
         if let Some(key) = &self.0.key {
             write!(f, " (key `{key}`)")?;
         }
-        if !self.0.detail.is_empty() {
-            write!(f, ": {}", self.0.detail)?;
+        match &self.0.detail {
+            Detail::Text(text) if text.is_empty() => {}
+            detail => write!(f, ": {detail}")?,
         }
         if let Some(source) = self.source() {
             write!(f, ": {source}")?;
@@ -244,10 +267,19 @@ impl fmt::Display for Error {
     }
 }
 
+impl fmt::Display for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Run { attempt, owner } => write!(f, "attempt {attempt} by {owner}"),
+        }
+    }
+}
+
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Error");
-        out.field("kind", &self.0.kind).field("key", &self.0.key).field("detail", &self.0.detail);
+        out.field("kind", &self.0.kind).field("key", &self.0.key).field("detail", &self.0.detail.to_string());
         if let Some(after) = self.0.retry_after {
             out.field("retry_after", &after);
         }

@@ -81,7 +81,7 @@ impl Outcome {
         Self {
             kind: OutcomeKind::Refused(error.kind()),
             attempt: None,
-            key: error.record_key().map(Into::into),
+            key: error.shared_key(),
             retry_after: error.retry_after(),
         }
     }

@@ -113,8 +113,8 @@ pub(super) async fn claim(core: Arc<Core>, wanted: Arc<Wanted>, superseded: Opti
 /// without the future of one.
 pub(super) fn busy_here(core: &Core, wanted: &Wanted) -> Option<Error> {
     let flights = core.flights.as_ref().filter(|_| wanted.policy.on_busy == OnBusy::Reject)?;
-    let lease = flights.in_progress(wanted)?;
-    Some(busy(&wanted.key, lease.attempt, &core.owner, lease.remaining()))
+    let (attempt, remaining) = flights.in_progress(wanted)?;
+    Some(busy(&wanted.key, attempt, &core.owner, remaining))
 }
 
 /// Claims once, under a token of its own: where a message of the last claim may still be on its way, that claim was put
@@ -222,7 +222,7 @@ pub(super) fn on_lapse(policy: &Policy) -> OnLapse {
 }
 
 pub(super) fn decide(key: &Key, answer: ClaimAnswer) -> Answered {
-    let refuse = |kind| Error::new(kind).key(key.as_str());
+    let refuse = |kind| Error::new(kind).key(key.shared());
     let error = match answer {
         ClaimAnswer::Completed(completed) => return Answered::Decided(Decision::Answer(Box::new(completed))),
         ClaimAnswer::InProgress { remaining, attempt, owner } => {
@@ -243,11 +243,8 @@ pub(super) fn decide(key: &Key, answer: ClaimAnswer) -> Answered {
     Answered::Decided(Decision::Refuse(error))
 }
 
-fn busy(key: &Key, attempt: u32, owner: &str, remaining: Duration) -> Error {
-    Error::new(ErrorKind::Busy)
-        .key(key.as_str())
-        .detail(format!("attempt {attempt} by {owner}"))
-        .after(jittered(remaining.min(LONGEST_HINT)))
+fn busy(key: &Key, attempt: u32, owner: &Arc<str>, remaining: Duration) -> Error {
+    Error::new(ErrorKind::Busy).key(key.shared()).of_run(attempt, owner).after(jittered(remaining.min(LONGEST_HINT)))
 }
 
 /// Marks the claim as begun. `None` when it has lapsed before that: it is put back, and may be tried anew.
@@ -280,7 +277,7 @@ fn outage(key: &Key, policy: &Policy, error: StoreError) -> Decision {
 }
 
 fn unavailable(key: &Key) -> Error {
-    Error::new(ErrorKind::StoreUnavailable).key(key.as_str())
+    Error::new(ErrorKind::StoreUnavailable).key(key.shared())
 }
 
 /// A record that is not completed is kept as long as a completed one would be, so that a duplicate within the ttl meets

@@ -104,15 +104,14 @@ impl Flights {
         Part::Lead(Box::new(Lead { flights: Arc::clone(self), question, news }))
     }
 
-    /// The lease of a run of this process that is in progress, for a call that would follow it and wait for nothing. `None`
-    /// also where its leader does not know by itself.
-    pub(super) fn in_progress(&self, wanted: &Wanted) -> Option<Arc<Lease>> {
+    /// The attempt of a run of this process that is in progress, and what is left of its lease, for a call that would
+    /// follow it and wait for nothing. `None` also where its leader does not know by itself.
+    pub(super) fn in_progress(&self, wanted: &Wanted) -> Option<(u32, Duration)> {
         let all = self.lock();
         let news = all.get(&Question::of(wanted, None))?.borrow();
-        match &*news {
-            News::Claimed(lease) if !lease.remaining().is_zero() => Some(Arc::clone(lease)),
-            _ => None,
-        }
+        let News::Claimed(lease) = &*news else { return None };
+        let remaining = lease.remaining();
+        (!remaining.is_zero()).then_some((lease.attempt, remaining))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Question, watch::Sender<News>>> {

@@ -111,7 +111,7 @@ impl Guard {
         fingerprint: Option<Fingerprint>,
         policy: Policy,
     ) -> Result<Self, Error> {
-        check(&policy).map_err(|error| error.key(key.as_str()))?;
+        check(&policy).map_err(|error| error.key(key.shared()))?;
         let span = observe::span(&key, &core.owner);
         let checks = (policy.verify || policy.existing).then(|| Checks::new(first_phase(&policy)));
         let wanted = Arc::new(Wanted { key, fingerprint, policy });
@@ -410,7 +410,7 @@ impl Guard {
     /// The run's time is over. Its claim stays where it is until the body is dropped, and then ends as a dropped
     /// future's does.
     fn time_out(&mut self) -> Before {
-        let error = Error::new(ErrorKind::TimedOut).key(self.wanted.key.as_str());
+        let error = Error::new(ErrorKind::TimedOut).key(self.wanted.key.shared());
         let error = match self.wanted.policy.timeout {
             Some(timeout) => error.detail(format!("{timeout:?}")),
             None => error,
@@ -425,7 +425,7 @@ impl Guard {
         if let Stage::Running(running) = std::mem::replace(&mut self.stage, Stage::Ended) {
             running.into_owned().ended();
         }
-        self.refuse(Error::new(ErrorKind::ClaimLost).key(self.wanted.key.as_str()))
+        self.refuse(Error::new(ErrorKind::ClaimLost).key(self.wanted.key.shared()))
     }
 }
 

@@ -66,7 +66,7 @@ pub(crate) struct Surroundings {
 
 impl Within {
     pub(crate) fn new(mut guard: Box<Guard>) -> Result<Self, Error> {
-        check(&guard.wanted.policy).map_err(|error| error.key(guard.key().as_str()))?;
+        check(&guard.wanted.policy).map_err(|error| error.key(guard.key().shared()))?;
         guard.recorder = context::recorder();
         Ok(Self { guard, token: Token::random(), claimed: None, runs: false })
     }
@@ -166,7 +166,7 @@ impl Within {
         if self.claimed.take().is_some() {
             let _ = session.undo().await;
         }
-        let error = Error::new(ErrorKind::TimedOut).key(self.guard.key().as_str());
+        let error = Error::new(ErrorKind::TimedOut).key(self.guard.key().shared());
         let error = match self.guard.wanted.policy.timeout {
             Some(timeout) => error.detail(format!("{timeout:?}")),
             None => error,
@@ -198,7 +198,7 @@ impl Within {
     }
 
     fn refuse(&mut self, failure: Failure) -> Decision {
-        let error = refusal(failure).key(self.guard.key().as_str());
+        let error = refusal(failure).key(self.guard.key().shared());
         self.guard.end(&Outcome::refused(&error));
         Decision::Refuse(error)
     }
@@ -260,7 +260,7 @@ async fn claim(
                 }
             }
             Answered::Ours(_) | Answered::TooLate | Answered::BusyHere { .. } | Answered::Again => {
-                let error = Error::new(ErrorKind::StoreUnavailable).key(wanted.key.as_str());
+                let error = Error::new(ErrorKind::StoreUnavailable).key(wanted.key.shared());
                 return Ok(Err(Claimed::Refuse(error.detail("the claim was answered out of turn"))));
             }
         }
