@@ -32,6 +32,8 @@ pub(crate) struct Cli {
 enum What {
     /// First calls and duplicates on Redis, against hand-written code.
     Redis,
+    /// First calls on a Cluster of six nodes, against hand-written code.
+    Cluster,
     /// First calls of the steps of entities on Redis, against those of whole keys.
     Steps,
     /// First calls on the memory store.
@@ -67,6 +69,9 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<()> {
     }
     if wanted(What::Redis) {
         redis::speed(&mut figures, cli.quick)?;
+    }
+    if wanted(What::Cluster) {
+        redis::cluster(&mut figures, cli.quick)?;
     }
     if wanted(What::Repeats) {
         redis::repeats(&mut figures, cli.quick)?;

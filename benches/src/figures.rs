@@ -15,6 +15,8 @@ pub(crate) struct Figures {
     pub(crate) first_call: Option<ByInFlight<f64>>,
     /// The same for duplicates.
     pub(crate) duplicate: Option<ByInFlight<f64>>,
+    /// Guarded first calls a second over those of hand-written code on a Cluster, by calls in flight.
+    pub(crate) cluster: Option<ByInFlight<f64>>,
     /// Nanoseconds of one duplicate of a record that is cached in the process.
     pub(crate) cached_duplicate_ns: Option<f64>,
     /// A thousand duplicates in flight of a run in progress: their throughput where one asks for all, over that where each
@@ -62,6 +64,7 @@ pub(crate) type ByInFlight<T> = BTreeMap<usize, T>;
 pub(crate) struct Spreads {
     pub(crate) first_call: ByInFlight<[f64; 2]>,
     pub(crate) duplicate: ByInFlight<[f64; 2]>,
+    pub(crate) cluster: ByInFlight<[f64; 2]>,
     pub(crate) cached_duplicate_ns: Option<[f64; 2]>,
     pub(crate) collapsed_busy: Option<[f64; 2]>,
     pub(crate) collapsed_waiting: Option<[f64; 2]>,
@@ -75,6 +78,7 @@ pub(crate) struct Spreads {
 pub(crate) struct CallsPerSecond {
     pub(crate) first_call: ByInFlight<Rates>,
     pub(crate) duplicate: ByInFlight<Rates>,
+    pub(crate) cluster: ByInFlight<Rates>,
     pub(crate) hash_layout: ByInFlight<Rates>,
     pub(crate) http: Rates,
 }

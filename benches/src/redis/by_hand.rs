@@ -7,9 +7,12 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use benches::{PREFIX, Receipt, TTL};
 use idempotent_runtime::Token;
-use redis::aio::MultiplexedConnection;
+use redis::aio::{ConnectionLike as _, MultiplexedConnection};
+use redis::cluster::ClusterClientBuilder;
+use redis::cluster_async::ClusterConnection;
 use redis::io::tcp::TcpSettings;
 use redis::{AsyncConnectionConfig, Client, Cmd, IntoConnectionInfo as _, RedisWrite as _, Script, Value};
+use servers::Redis;
 
 use super::turns::Caller;
 
@@ -23,10 +26,29 @@ pub(super) enum Nodelay {
 /// One connection, and the hash of the script.
 #[derive(Clone)]
 pub(super) struct ByHand {
-    connection: MultiplexedConnection,
+    connection: Connection,
     script: String,
     namespace: &'static str,
 }
+
+/// The client's own, to one server or to a Cluster.
+#[derive(Clone)]
+enum Connection {
+    One(MultiplexedConnection),
+    Cluster(ClusterConnection),
+}
+
+impl Connection {
+    async fn send(&self, command: &Cmd) -> redis::RedisResult<Value> {
+        match self {
+            Self::One(connection) => connection.clone().send_packed_command(command).await,
+            Self::Cluster(connection) => connection.clone().req_packed_command(command).await,
+        }
+    }
+}
+
+/// Longer than the client's default: what else the machine does must not end a measurement.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 const COMPARE_AND_SET: &str = "
 if redis.call('GET', KEYS[1]) == ARGV[1] then
@@ -39,14 +61,24 @@ impl ByHand {
     pub(super) async fn connect(url: &str, nodelay: Nodelay) -> anyhow::Result<Self> {
         let on = matches!(nodelay, Nodelay::On);
         let info = url.into_connection_info()?.set_tcp_settings(TcpSettings::default().set_nodelay(on));
-        // The client's own time-out, longer than the default: what else the machine does must not end a measurement.
-        let config = AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_secs(10)));
+        let config = AsyncConnectionConfig::new().set_response_timeout(Some(RESPONSE_TIMEOUT));
         let client = Client::open(info)?;
         let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
         let script = Script::new(COMPARE_AND_SET);
         script.prepare_invoke().load_async(&mut connection).await?;
         let namespace = if on { "hand" } else { "nagl" };
-        Ok(Self { connection, script: script.get_hash().to_owned(), namespace })
+        Ok(Self { connection: Connection::One(connection), script: script.get_hash().to_owned(), namespace })
+    }
+
+    pub(super) async fn connect_to_cluster(nodes: &[Redis]) -> anyhow::Result<Self> {
+        let nodes = nodes.iter().map(Redis::url);
+        let tcp = TcpSettings::default().set_nodelay(true);
+        let client = ClusterClientBuilder::new(nodes).tcp_settings(tcp).response_timeout(RESPONSE_TIMEOUT).build()?;
+        let mut connection = client.get_async_connection().await?;
+        let script = Script::new(COMPARE_AND_SET);
+        script.prepare_invoke().load_async(&mut connection).await?;
+        let script = script.get_hash().to_owned();
+        Ok(Self { connection: Connection::Cluster(connection), script, namespace: "hand" })
     }
 
     /// Claims; gives what stands there where it is not ours.
@@ -56,7 +88,7 @@ impl ByHand {
         self.key(&mut command, order)?;
         write(&mut command, format_args!("p{token}"))?;
         command.arg("NX").arg("PX").arg(TTL.as_secs() * 1000).arg("GET");
-        match self.connection.clone().send_packed_command(&command).await? {
+        match self.connection.send(&command).await? {
             Value::Nil => Ok(None),
             Value::BulkString(record) => Ok(Some(record)),
             other => bail!("{other:?}"),
@@ -74,7 +106,7 @@ impl ByHand {
             serde_json::to_writer(&mut out, receipt)?;
         }
         command.arg(TTL.as_secs() * 1000);
-        match self.connection.clone().send_packed_command(&command).await? {
+        match self.connection.send(&command).await? {
             Value::Int(1) => Ok(()),
             other => bail!("{other:?}"),
         }

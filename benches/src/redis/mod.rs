@@ -1,6 +1,7 @@
 //! Guarded calls on Redis, against what a person would write by hand.
 
 mod by_hand;
+mod clustered;
 mod guarded;
 mod record;
 mod repeats;
@@ -18,6 +19,7 @@ use self::turns::{Contender, Length};
 use crate::figures::{Bed, ByInFlight, Figures, Rates};
 use crate::spread::Spread;
 
+pub(crate) use clustered::cluster;
 pub(crate) use record::record_bytes;
 pub(crate) use repeats::repeats;
 
@@ -39,6 +41,11 @@ fn start() -> anyhow::Result<(Redis, Bed)> {
         }
     }
     Err(missing.context("no server is known")?.into())
+}
+
+fn forget(redis: &Redis) -> anyhow::Result<()> {
+    redis.cli(&["FLUSHALL", "SYNC"])?;
+    Ok(())
 }
 
 /// Whether both have a core of their own now: not where there is one core, or no `taskset`.
@@ -63,9 +70,9 @@ pub(crate) fn speed(figures: &mut Figures, quick: bool) -> anyhow::Result<()> {
     let mut duplicate = ByInFlight::new();
     for in_flight in IN_FLIGHT {
         let contenders = runtime.block_on(first_calls(&redis.url()))?;
-        first.insert(in_flight, turns::measure(&runtime, &redis, &contenders, in_flight, length)?);
+        first.insert(in_flight, turns::measure(&runtime, &|| forget(&redis), &contenders, in_flight, length)?);
         let contenders = runtime.block_on(duplicates(&redis.url()))?;
-        duplicate.insert(in_flight, turns::measure(&runtime, &redis, &contenders, in_flight, length)?);
+        duplicate.insert(in_flight, turns::measure(&runtime, &|| forget(&redis), &contenders, in_flight, length)?);
     }
     let (ratios, spreads, rates) = compare(first, GUARDED, &[NAGLE, NODELAY]);
     (figures.first_call, figures.spreads.first_call, figures.calls_per_second.first_call) =
@@ -84,7 +91,7 @@ pub(crate) fn layouts(figures: &mut Figures, quick: bool) -> anyhow::Result<()> 
     let mut first = ByInFlight::new();
     for in_flight in IN_FLIGHT {
         let contenders = runtime.block_on(both_layouts(&redis.url()))?;
-        first.insert(in_flight, turns::measure(&runtime, &redis, &contenders, in_flight, length)?);
+        first.insert(in_flight, turns::measure(&runtime, &|| forget(&redis), &contenders, in_flight, length)?);
     }
     let (ratios, spreads, rates) = compare(first, STEPS, &[GUARDED]);
     (figures.hash_layout, figures.spreads.hash_layout, figures.calls_per_second.hash_layout) =

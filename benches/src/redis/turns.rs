@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use benches::{FIRST_ORDER, Receipt};
-use servers::Redis;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
@@ -105,10 +104,10 @@ async fn turn<C: Caller>(
     Ok(started.elapsed())
 }
 
-/// Measures the contenders' calls a second, in rounds of short turns.
+/// Measures the contenders' calls a second, in rounds of short turns; before each round the server is to `forget` all.
 pub(super) fn measure(
     runtime: &Runtime,
-    redis: &Redis,
+    forget: &dyn Fn() -> anyhow::Result<()>,
     contenders: &[Contender],
     in_flight: usize,
     length: Length,
@@ -116,7 +115,7 @@ pub(super) fn measure(
     let turn = |contender: &Contender, calls| runtime.block_on((contender.turn)(in_flight, calls));
     let mut rates = Measured::new();
     for _ in 0..length.rounds {
-        redis.cli(&["FLUSHALL", "SYNC"])?;
+        forget()?;
         let mut calls = Vec::new();
         for contender in contenders {
             contender.orders.next.store(0, Ordering::Relaxed);
