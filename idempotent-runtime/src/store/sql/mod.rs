@@ -196,6 +196,9 @@ impl Dialect {
 /// The table of a store, where it is one with a table, and how it prepares statements.
 fn place_of(store: &dyn super::Store) -> Option<(table::Table, connection::Prepared)> {
     let store: &dyn std::any::Any = store;
+    if let Some(tiered) = store.downcast_ref::<super::TieredStore>() {
+        return place_of(tiered.truth());
+    }
     #[cfg(feature = "postgres")]
     if let Some(store) = store.downcast_ref::<PostgresStore>() {
         return Some(store.place());
