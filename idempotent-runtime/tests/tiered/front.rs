@@ -48,10 +48,6 @@ impl Shaky {
         Self { now, replica, harm, every, asked: AtomicUsize::new(0) }
     }
 
-    pub(crate) fn asked(&self) -> usize {
-        self.asked.load(Ordering::Relaxed)
-    }
-
     fn turn(&self) -> Turn {
         let at = 1 + self.asked.fetch_add(1, Ordering::Relaxed);
         let mut now = self.now.lock().unwrap();
@@ -158,64 +154,6 @@ impl Admin for Shaky {
 
     fn change<'a>(&'a self, key: &'a Key, seen: &'a Inspected, change: &'a Change) -> Reply<'a, Changed> {
         shaky!(self, store => store.admin().expect("it has one").change(key, seen, change))
-    }
-}
-
-/// A store that others hold too.
-#[derive(Debug)]
-pub(crate) struct Shared<S>(pub(crate) Arc<S>);
-
-impl<S: Store> Store for Shared<S> {
-    fn claim<'a>(&'a self, key: &'a Key, request: &'a ClaimRequest<'a>) -> Reply<'a, ClaimAnswer> {
-        self.0.claim(key, request)
-    }
-
-    fn begin<'a>(&'a self, key: &'a Key, token: Token) -> Reply<'a, Answer> {
-        self.0.begin(key, token)
-    }
-
-    fn renew<'a>(&'a self, key: &'a Key, token: Token) -> Reply<'a, Answer> {
-        self.0.renew(key, token)
-    }
-
-    fn complete<'a>(
-        &'a self,
-        key: &'a Key,
-        token: Token,
-        result: &'a Recorded,
-        retention: Retention,
-    ) -> Reply<'a, CompleteAnswer> {
-        self.0.complete(key, token, result, retention)
-    }
-
-    fn release<'a>(&'a self, key: &'a Key, token: Token, release: Release<'a>, lease: Duration) -> Reply<'a, Answer> {
-        self.0.release(key, token, release, lease)
-    }
-
-    fn put_back<'a>(
-        &'a self,
-        key: &'a Key,
-        token: Token,
-        lease: Duration,
-        superseded: Option<(&'a Completed, Retention)>,
-    ) -> Reply<'a, Answer> {
-        self.0.put_back(key, token, lease, superseded)
-    }
-
-    fn watch(&self, key: &Key) -> Watch {
-        self.0.watch(key)
-    }
-
-    fn admin(&self) -> Option<&dyn Admin> {
-        self.0.admin()
-    }
-
-    fn home(&self) -> Home {
-        self.0.home()
-    }
-
-    fn name(&self) -> &'static str {
-        self.0.name()
     }
 }
 
