@@ -10,6 +10,8 @@ use crate::record::Completed;
 use crate::store::{ClaimAnswer, ClaimRequest, Found, Retention, StoreError};
 
 impl Tiers {
+    /// What few calls do is boxed where it is done: every duplicate allocates this future.
+    ///
     /// Dropped at any point, or failed at the truth, it may leave a claim of this token in either store: the guard puts it
     /// back in both, or asks again.
     pub(super) async fn claim(&self, key: &Key, request: &ClaimRequest<'_>) -> Result<ClaimAnswer, StoreError> {
@@ -22,17 +24,19 @@ impl Tiers {
             // The front counts as the truth does: what it says of this run is right.
             (Word::Ours { attempt }, ClaimAnswer::Acquired(acquired)) if acquired.attempt == *attempt => {
                 if request.begun {
-                    self.front.confirm(key, request.token).await;
+                    Box::pin(self.front.confirm(key, request.token)).await;
                 }
             }
-            (Word::Ours { .. }, ClaimAnswer::Completed(record)) => self.leave_copy(key, request, record).await,
+            (Word::Ours { .. }, ClaimAnswer::Completed(record)) => {
+                Box::pin(self.leave_copy(key, request, record)).await;
+            }
             // Its duplicates are told by the truth while it runs; the first after it leaves a copy.
-            (Word::Ours { .. }, _) => self.front.put_back(key, request.token, request.lease).await,
+            (Word::Ours { .. }, _) => Box::pin(self.front.put_back(key, request.token, request.lease)).await,
             // What the front may still show is there no more.
             (word, ClaimAnswer::Acquired(acquired))
                 if matches!(word, Word::Stale) || acquired.found == Found::Completed =>
             {
-                self.front.forget(key, request.token).await;
+                Box::pin(self.front.forget(key, request.token)).await;
             }
             _ => {}
         }

@@ -2,9 +2,9 @@
 //!
 //! Where a call completes, both stores write the same record. A copy that is made later is completed by the call that
 //! found nothing in the front, under its own token: the record that it stands for is written in front of its result, as
-//! one line of JSON that a person can read.
+//! one line that a person can read: its token, `#` and its attempt, its fingerprint or `-`, and the kind of result.
 
-use serde::{Deserialize, Serialize};
+use std::str::from_utf8;
 
 use crate::fingerprint::Fingerprint;
 use crate::record::{CodecTag, Completed, Encoded, NoResult, Recorded};
@@ -13,68 +13,52 @@ use crate::token::Token;
 /// Marks a result that has the truth's record in front of it.
 const TAG: CodecTag = CodecTag::new("tiered");
 
-#[derive(Serialize, Deserialize)]
-struct Head {
-    token: String,
-    attempt: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    fingerprint: Option<String>,
-    kind: Kind,
-}
-
-/// What kind of result follows.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    Value(String),
-    Error(String),
-    Rejected,
-    NotWanted,
-    TooLarge,
-    NotSerialisable,
-}
-
-/// `record` as a result; `None` where it cannot be written.
-pub(super) fn write(record: &Completed) -> Option<Recorded> {
+/// `record` as a result.
+pub(super) fn write(record: &Completed) -> Recorded {
     let (kind, result) = match &record.result {
-        Recorded::Value(Encoded { codec, bytes }) => (Kind::Value(codec.to_string()), &**bytes),
-        Recorded::Error(Encoded { codec, bytes }) => (Kind::Error(codec.to_string()), &**bytes),
-        Recorded::Rejected(summary) => (Kind::Rejected, summary.as_bytes()),
-        Recorded::Nothing(NoResult::NotWanted) => (Kind::NotWanted, &[][..]),
-        Recorded::Nothing(NoResult::TooLarge) => (Kind::TooLarge, &[][..]),
-        Recorded::Nothing(NoResult::NotSerialisable) => (Kind::NotSerialisable, &[][..]),
+        Recorded::Value(Encoded { codec, bytes }) => (format!("value:{codec}"), &**bytes),
+        Recorded::Error(Encoded { codec, bytes }) => (format!("error:{codec}"), &**bytes),
+        Recorded::Rejected(summary) => ("rejected".to_owned(), summary.as_bytes()),
+        Recorded::Nothing(NoResult::NotWanted) => ("not-wanted".to_owned(), &[][..]),
+        Recorded::Nothing(NoResult::TooLarge) => ("too-large".to_owned(), &[][..]),
+        Recorded::Nothing(NoResult::NotSerialisable) => ("not-serialisable".to_owned(), &[][..]),
     };
-    let (token, fingerprint) = (record.token.to_string(), record.fingerprint.map(|fingerprint| fingerprint.text()));
-    let head = Head { token, attempt: record.attempt, fingerprint, kind };
-    let mut bytes = serde_json::to_vec(&head).ok()?;
-    bytes.push(b'\n');
-    bytes.extend_from_slice(result);
-    Some(Recorded::Value(Encoded { codec: TAG, bytes: bytes.into() }))
+    let fingerprint = record.fingerprint.map_or_else(|| "-".to_owned(), |fingerprint| fingerprint.text());
+    let head = format!("{} #{} {fingerprint} {kind}\n", record.token, record.attempt);
+    let bytes = [head.as_bytes(), result].concat();
+    Recorded::Value(Encoded { codec: TAG, bytes: bytes.into() })
 }
 
 /// The truth's record, from what the front keeps; `None` where it cannot be read.
-pub(super) fn read(kept: &Completed) -> Option<Completed> {
+pub(super) fn read(kept: Completed) -> Option<Completed> {
     let bytes = match &kept.result {
         Recorded::Value(Encoded { codec: TAG, bytes }) => bytes,
-        _ => return Some(kept.clone()),
+        _ => return Some(kept),
     };
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
-    let (head, result) = (&bytes[..end], &bytes[end + 1..]);
-    let head: Head = serde_json::from_slice(head).ok()?;
-    let encoded = |codec: &str| Some(Encoded { codec: CodecTag::parse(codec)?, bytes: result.into() });
-    let result = match head.kind {
-        Kind::Value(codec) => Recorded::Value(encoded(&codec)?),
-        Kind::Error(codec) => Recorded::Error(encoded(&codec)?),
-        Kind::Rejected => Recorded::Rejected(std::str::from_utf8(result).ok()?.into()),
-        Kind::NotWanted => Recorded::Nothing(NoResult::NotWanted),
-        Kind::TooLarge => Recorded::Nothing(NoResult::TooLarge),
-        Kind::NotSerialisable => Recorded::Nothing(NoResult::NotSerialisable),
+    let (head, result) = (from_utf8(&bytes[..end]).ok()?, &bytes[end + 1..]);
+    let mut words = head.split(' ');
+    let token = Token::parse(words.next()?)?;
+    let attempt = words.next()?.strip_prefix('#')?.parse().ok()?;
+    let fingerprint = match words.next()? {
+        "-" => None,
+        text => Some(Fingerprint::parse(text)?),
     };
-    let fingerprint = match head.fingerprint {
-        Some(text) => Some(Fingerprint::parse(&text)?),
-        None => None,
+    let encoded = |codec| Some(Encoded { codec: CodecTag::parse(codec)?, bytes: result.into() });
+    let kind = words.next()?;
+    let result = match kind.split_once(':') {
+        Some(("value", codec)) => Recorded::Value(encoded(codec)?),
+        Some(("error", codec)) => Recorded::Error(encoded(codec)?),
+        Some(_) => return None,
+        None => match kind {
+            "rejected" => Recorded::Rejected(from_utf8(result).ok()?.into()),
+            "not-wanted" => Recorded::Nothing(NoResult::NotWanted),
+            "too-large" => Recorded::Nothing(NoResult::TooLarge),
+            "not-serialisable" => Recorded::Nothing(NoResult::NotSerialisable),
+            _ => return None,
+        },
     };
-    Some(Completed { token: Token::parse(&head.token)?, attempt: head.attempt, fingerprint, result })
+    Some(Completed { token, attempt, fingerprint, result })
 }
 
 #[cfg(test)]
@@ -95,19 +79,19 @@ mod tests {
         ] {
             for fingerprint in [None, Some(Fingerprint::from_u128(7))] {
                 let record = Completed { token: Token::random(), attempt: 3, fingerprint, result: result.clone() };
-                let kept = Completed { token: Token::random(), attempt: 1, fingerprint: None, result: write(&record).unwrap() };
-                assert_eq!(read(&kept), Some(record.clone()));
-                assert_eq!(read(&record), Some(record), "one that is no copy is itself");
+                let kept = Completed { token: Token::random(), attempt: 1, fingerprint: None, result: write(&record) };
+                assert_eq!(read(kept), Some(record.clone()));
+                assert_eq!(read(record.clone()), Some(record), "one that is no copy is itself");
             }
         }
     }
 
     #[test]
     fn what_is_no_copy_is_none() {
-        for bytes in ["", "no line", "{}\n", "{\"token\":\"x\",\"attempt\":1,\"kind\":\"rejected\"}\n"] {
+        for bytes in ["", "no line", "\n", "x #1 - rejected\n", "AAAAAAAAAAAAAAAAAAAAAB #1 - unknown\n"] {
             let result = Recorded::Value(Encoded { codec: TAG, bytes: bytes.as_bytes().into() });
             let kept = Completed { token: Token::random(), attempt: 1, fingerprint: None, result };
-            assert_eq!(read(&kept), None, "{bytes:?}");
+            assert_eq!(read(kept), None, "{bytes:?}");
         }
     }
 }

@@ -81,6 +81,10 @@ impl Front {
         &self.debts
     }
 
+    pub(super) fn is_left_alone(&self) -> bool {
+        self.health.is_left_alone()
+    }
+
     pub(super) fn watch(&self, key: &Key) -> Watch {
         if self.health.is_away() { Watch::never() } else { self.store.watch(key) }
     }
@@ -91,21 +95,20 @@ impl Front {
             return Word::Nothing;
         }
         let mut asked = self.request(request);
-        let answer = match self.ask(self.store.claim(key, &asked)).await {
+        let mut answer = self.ask(self.store.claim(key, &asked)).await;
+        if let Told::Answer(ClaimAnswer::Completed(kept)) = &answer
+            && replaces(request, kept)
+        {
             // The copy stands for the record that the call replaces.
-            Told::Answer(ClaimAnswer::Completed(kept)) if replaces(request, &kept) => {
-                asked.supersede = Some(kept.token);
-                self.ask(self.store.claim(key, &asked)).await
-            }
-            answer => answer,
-        };
+            asked.supersede = Some(kept.token);
+            answer = Box::pin(self.ask(self.store.claim(key, &asked))).await;
+        }
         match answer {
             Told::Answer(ClaimAnswer::Acquired(acquired)) => Word::Ours { attempt: acquired.attempt },
             Told::Answer(ClaimAnswer::InProgress { .. }) => Box::pin(self.busy(key)).await,
-            Told::Answer(ClaimAnswer::Completed(kept)) => match copy::read(&kept) {
-                Some(record) if !replaces(request, &kept) && answers(&record, request) => {
-                    Word::Answer(ClaimAnswer::Completed(record))
-                }
+            Told::Answer(ClaimAnswer::Completed(kept)) if replaces(request, &kept) => Word::Stale,
+            Told::Answer(ClaimAnswer::Completed(kept)) => match copy::read(kept) {
+                Some(record) if answers(&record, request) => Word::Answer(ClaimAnswer::Completed(record)),
                 _ => Word::Stale,
             },
             Told::Answer(ClaimAnswer::Mismatch | ClaimAnswer::Unreadable(_)) => Word::Stale,
@@ -157,7 +160,7 @@ impl Front {
                 // In the process there is nothing to spare: the truth is as near.
                 Some(pause) if age < YOUNG && self.home() == Home::Thread => {
                     sleep(jittered(Duration::from_millis(*pause))).await;
-                },
+                }
                 _ => return Word::Nothing,
             }
         }
@@ -197,10 +200,7 @@ impl Front {
 
     /// Completes the claim of `token` with a copy of `record`.
     pub(super) async fn copy(self: &Arc<Self>, key: &Key, token: Token, record: &Completed, kept: Duration) {
-        match copy::write(record) {
-            Some(result) => self.complete(key, token, &result, kept, self.ttl).await,
-            None => self.put_back(key, token, self.ttl).await,
-        }
+        self.complete(key, token, &copy::write(record), kept, self.ttl).await;
     }
 
     pub(super) async fn release(self: &Arc<Self>, key: &Key, token: Token, release: Release<'_>, lease: Duration) {
@@ -316,7 +316,7 @@ impl Front {
 /// Whether a call replaces the record that is kept here.
 fn replaces(request: &ClaimRequest<'_>, kept: &Completed) -> bool {
     let replaced = request.supersede.filter(|token| *token != request.token);
-    replaced.is_some() && replaced == copy::read(kept).map(|record| record.token)
+    replaced.is_some() && replaced == copy::read(kept.clone()).map(|record| record.token)
 }
 
 /// Whether a completed record answers a call: what differs, or cannot be compared, is for the truth to say.

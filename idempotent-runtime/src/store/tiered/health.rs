@@ -1,5 +1,6 @@
 //! Whether the front is asked: after a failure it is left alone for a while, and then one caller tries it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +13,11 @@ use crate::store::StoreError;
 const PAUSE: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Default)]
-pub(super) struct Health(Mutex<State>);
+pub(super) struct Health {
+    /// Says what the state says, without its lock: every call asks.
+    is_away: AtomicBool,
+    state: Mutex<State>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -25,6 +30,9 @@ struct State {
 impl Health {
     /// Whether to ask now. While the front is away, one caller at a time does, for as long as `patience`.
     pub(super) fn may_ask(&self, patience: Duration) -> bool {
+        if !self.is_away() {
+            return true;
+        }
         let mut state = self.lock();
         let now = Instant::now();
         match state.away_until {
@@ -42,11 +50,22 @@ impl Health {
     }
 
     pub(super) fn is_away(&self) -> bool {
-        self.lock().away_until.is_some()
+        self.is_away.load(Ordering::Acquire)
+    }
+
+    /// Whether it is of no use to ask just now.
+    pub(super) fn is_left_alone(&self) -> bool {
+        self.is_away() && self.lock().away_until.is_some_and(|until| Instant::now() < until)
     }
 
     pub(super) fn answered(&self) {
-        let was_away = self.lock().away_until.take().is_some();
+        if !self.is_away() {
+            return;
+        }
+        let mut state = self.lock();
+        let was_away = state.away_until.take().is_some();
+        self.is_away.store(false, Ordering::Release);
+        drop(state);
         if was_away {
             tracing::info!("the store in front answers again");
         }
@@ -57,6 +76,7 @@ impl Health {
         let mut state = self.lock();
         state.failed = Some(now);
         let was_away = state.away_until.replace(now + PAUSE).is_some();
+        self.is_away.store(true, Ordering::Release);
         drop(state);
         observe::front_unavailable();
         if !was_away {
@@ -71,6 +91,6 @@ impl Health {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -24,9 +24,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use self::front::Front;
-use super::{
-    Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, Release, Reply, Retention, Store, Watch,
-};
+use super::{Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, Release, Reply, Retention, Store, Watch};
 use crate::admin::Admin;
 use crate::key::Key;
 use crate::record::{Completed, Recorded};
