@@ -29,7 +29,8 @@ fn is_about_waking(case: &str) -> bool {
 }
 
 /// Runs the suite and a crowd while `harm` is done again and again.
-fn all_goes_well(front: &dyn Front, truth: &Truth, harm: impl Fn() + Sync) {
+fn all_goes_well(front: &dyn Front, truth: Truth, harm: impl Fn() + Sync) {
+    let truth = Arc::new(truth);
     let (over, stop) = (AtomicBool::new(false), Arc::new(AtomicBool::new(false)));
     let (broken, report, times) = scope(|scope| {
         let harming = scope.spawn(|| {
@@ -42,9 +43,9 @@ fn all_goes_well(front: &dyn Front, truth: &Truth, harm: impl Fn() + Sync) {
         });
         let crowd = scope.spawn(|| {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-            runtime.expect("a runtime starts").block_on(crowd::call(&front.url(), truth, Arc::clone(&stop)))
+            runtime.expect("a runtime starts").block_on(crowd::call(&front.url(), &truth, Arc::clone(&stop)))
         });
-        let broken = broken(front, truth, Under::Keys, is_about_waking);
+        let broken = broken(front, &|| Arc::clone(&truth), Under::Keys, is_about_waking);
         stop.store(true, Ordering::Relaxed);
         let report = crowd.join().expect("no caller panics");
         over.store(true, Ordering::Relaxed);
@@ -65,16 +66,16 @@ fn redis() -> Option<Redis> {
 #[test]
 fn while_the_front_is_emptied() {
     let Some((front, truth)) = redis().zip(Truth::postgres()) else { return };
-    all_goes_well(&front, &truth, || {
-        front.cli(&["FLUSHALL"]).expect("the server answers");
-        sleep(Duration::from_millis(15));
+    all_goes_well(&front, truth, || {
+        front.tell(&["FLUSHALL"]);
+        sleep(Duration::from_millis(30));
     });
 }
 
 #[test]
 fn while_the_front_is_killed() {
     let Some((front, truth)) = redis().zip(Truth::postgres()) else { return };
-    all_goes_well(&front, &truth, || {
+    all_goes_well(&front, truth, || {
         sleep(Duration::from_millis(600));
         front.kill().expect("it dies");
         sleep(Duration::from_millis(200));
@@ -85,7 +86,7 @@ fn while_the_front_is_killed() {
 #[test]
 fn while_the_front_is_failed_over() {
     let Some((front, truth)) = servers::needed(Sentinels::start()).zip(Truth::postgres()) else { return };
-    all_goes_well(&front, &truth, || {
+    all_goes_well(&front, truth, || {
         sleep(Duration::from_millis(500));
         front.fail_over().expect("another takes over");
         front.wait_until_followed().expect("the others follow it");

@@ -71,7 +71,7 @@ impl Records {
     }
 
     /// See [`Store::watch`](crate::Store::watch).
-    #[cfg_attr(not(feature = "postgres"), expect(clippy::unused_self))]
+    #[cfg_attr(not(feature = "postgres"), allow(clippy::unused_self))]
     pub(super) fn watch(&self, key: &Key) -> Watch {
         #[cfg(feature = "postgres")]
         if let Some(waking) = &self.0.waking {
