@@ -40,6 +40,9 @@ pub(crate) fn bars(figures: &Figures) -> Vec<Bar> {
     for (in_flight, ratio) in figures.hash_layout.iter().flatten() {
         bar(format!("first call, {in_flight} in flight: Hash over string"), *ratio, Bound::AtLeast(0.7));
     }
+    for (in_flight, ratio) in figures.tiered_duplicate.iter().flatten() {
+        bar(format!("duplicate, {in_flight} in flight: tiered over Redis"), *ratio, Bound::AtLeast(0.95));
+    }
     for (name, ratio, least) in [("first calls", figures.http_first_call, 0.7), ("replays", figures.http_replay, 0.8)] {
         if let Some(ratio) = ratio {
             bar(format!("HTTP, {name}: behind the layer over bare"), ratio, Bound::AtLeast(least));

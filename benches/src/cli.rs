@@ -44,6 +44,8 @@ enum What {
     Repeats,
     /// First calls on PostgreSQL and SQLite, in the caller's transaction and with a lease, against hand-written code.
     Sql,
+    /// Duplicates on Redis in front of SQLite, against those on Redis alone.
+    Tiered,
     /// The size of a record in Redis, and of a future.
     Sizes,
 }
@@ -78,6 +80,9 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<()> {
     }
     if wanted(What::Steps) {
         redis::layouts(&mut figures, cli.quick)?;
+    }
+    if wanted(What::Tiered) {
+        redis::tiered(&mut figures, cli.quick)?;
     }
     if wanted(What::Sql) {
         sql::measure(&mut figures, cli.quick)?;

@@ -29,6 +29,8 @@ pub(crate) struct Figures {
     /// First calls a second of steps, whose records are fields of Hashes, over those of calls whose records are strings, by
     /// calls in flight.
     pub(crate) hash_layout: Option<ByInFlight<f64>>,
+    /// Duplicates a second on Redis in front of SQLite, over those on Redis alone, by calls in flight.
+    pub(crate) tiered_duplicate: Option<ByInFlight<f64>>,
     /// Nanoseconds of one first call on the memory store.
     pub(crate) memory_call_ns: Option<f64>,
     /// Allocations of one first call on the memory store.
@@ -69,6 +71,7 @@ pub(crate) struct Spreads {
     pub(crate) collapsed_busy: Option<[f64; 2]>,
     pub(crate) collapsed_waiting: Option<[f64; 2]>,
     pub(crate) hash_layout: ByInFlight<[f64; 2]>,
+    pub(crate) tiered_duplicate: ByInFlight<[f64; 2]>,
     pub(crate) memory_call_ns: Option<[f64; 2]>,
     pub(crate) http_first_call: Option<[f64; 2]>,
     pub(crate) http_replay: Option<[f64; 2]>,
@@ -80,6 +83,7 @@ pub(crate) struct CallsPerSecond {
     pub(crate) duplicate: ByInFlight<Rates>,
     pub(crate) cluster: ByInFlight<Rates>,
     pub(crate) hash_layout: ByInFlight<Rates>,
+    pub(crate) tiered_duplicate: ByInFlight<Rates>,
     pub(crate) http: Rates,
 }
 

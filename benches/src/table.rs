@@ -22,6 +22,8 @@ fn write(text: &mut String, figures: &Figures) -> std::fmt::Result {
         speeds(text, "first call", &figures.calls_per_second.first_call, figures.first_call.as_ref())?;
         speeds(text, "duplicate", &figures.calls_per_second.duplicate, figures.duplicate.as_ref())?;
         speeds(text, "first call on a Cluster", &figures.calls_per_second.cluster, figures.cluster.as_ref())?;
+        let (rates, ratios) = (&figures.calls_per_second.tiered_duplicate, figures.tiered_duplicate.as_ref());
+        speeds(text, "duplicate on two stores", rates, ratios)?;
         speeds(text, "step", &figures.calls_per_second.hash_layout, figures.hash_layout.as_ref())?;
     }
     if !figures.calls_per_second.http.is_empty() {

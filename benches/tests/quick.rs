@@ -23,7 +23,7 @@ fn a_quick_run_gives_every_figure() {
     drop(redis);
     let figures = quick(&[]);
 
-    for by_in_flight in ["first_call", "duplicate", "cluster", "hash_layout"] {
+    for by_in_flight in ["first_call", "duplicate", "cluster", "hash_layout", "tiered_duplicate"] {
         for in_flight in ["1", "50", "500"] {
             let ratio = figures[by_in_flight][in_flight].as_f64();
             assert!(ratio.is_some_and(|ratio| ratio > 0.0), "{by_in_flight} {in_flight}: {ratio:?}");

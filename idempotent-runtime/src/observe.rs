@@ -135,6 +135,11 @@ pub(crate) fn unguarded(key: &Key, error: &StoreError) {
     count("idempotent_unguarded_total");
 }
 
+/// A store in front of another did not answer, or was not asked since it does not: the other is asked alone.
+pub(crate) fn front_unavailable() {
+    count("idempotent_front_unavailable_total");
+}
+
 fn count(name: &'static str) {
     #[cfg(feature = "metrics")]
     metrics::counter!(name).increment(1);

@@ -5,9 +5,11 @@ mod clustered;
 mod guarded;
 mod record;
 mod repeats;
+mod tiered;
 mod turns;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::Context as _;
 use servers::{Redis, RedisBinary};
@@ -15,6 +17,7 @@ use tokio::runtime::Runtime;
 
 use self::by_hand::{ByHand, Nodelay};
 use self::guarded::{Guarded, GuardedSteps};
+use self::tiered::Tiered;
 use self::turns::{Contender, Length};
 use crate::figures::{Bed, ByInFlight, Figures, Rates};
 use crate::spread::Spread;
@@ -100,6 +103,24 @@ pub(crate) fn layouts(figures: &mut Figures, quick: bool) -> anyhow::Result<()> 
     Ok(())
 }
 
+/// Measures duplicates on Redis in front of a SQLite file against those on Redis alone.
+pub(crate) fn tiered(figures: &mut Figures, quick: bool) -> anyhow::Result<()> {
+    let (redis, bed) = start()?;
+    let runtime = runtime()?;
+    let length = if quick { Length::QUICK } else { Length::FULL };
+    let mut duplicate = ByInFlight::new();
+    for in_flight in IN_FLIGHT {
+        let folder = tempfile::TempDir::with_prefix("idempotent-bench-")?;
+        let contenders = runtime.block_on(on_one_and_on_two(&redis.url(), folder.path()))?;
+        duplicate.insert(in_flight, turns::measure(&runtime, &redis, &contenders, in_flight, length)?);
+    }
+    let (ratios, spreads, rates) = compare(duplicate, TIERED, &[GUARDED]);
+    (figures.tiered_duplicate, figures.spreads.tiered_duplicate, figures.calls_per_second.tiered_duplicate) =
+        (Some(ratios), spreads, rates);
+    figures.redis = Some(bed);
+    Ok(())
+}
+
 /// One thread for the client's work, since it has one core.
 fn runtime() -> anyhow::Result<Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?)
@@ -129,10 +150,21 @@ async fn both_layouts(url: &str) -> anyhow::Result<Vec<Contender>> {
     ])
 }
 
+async fn on_one_and_on_two(url: &str, folder: &Path) -> anyhow::Result<Vec<Contender>> {
+    let tiered = Tiered::connect(url, folder).await?;
+    let truth = tiered.truth();
+    Ok(vec![
+        Contender::duplicates(GUARDED, Guarded::connect(url).await?),
+        // Of calls that completed here, as most duplicates are.
+        Contender::duplicates(TIERED, tiered).beginning_with(move || truth.clone().empty()),
+    ])
+}
+
 const NAGLE: &str = "by_hand";
 const NODELAY: &str = "by_hand_nodelay";
 const GUARDED: &str = "guarded";
 const STEPS: &str = "guarded_steps";
+const TIERED: &str = "tiered";
 
 /// Calls a second, by contender and round.
 type Measured = BTreeMap<&'static str, Vec<f64>>;

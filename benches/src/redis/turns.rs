@@ -37,7 +37,12 @@ pub(super) struct Contender {
     name: &'static str,
     orders: Arc<Orders>,
     turn: Box<dyn Fn(usize, u32) -> Turn>,
+    /// What it does before each round, besides that Redis is emptied.
+    begin: Option<Box<dyn Fn() -> Begun>>,
 }
+
+/// What has been done before a round.
+type Begun = Pin<Box<dyn Future<Output = anyhow::Result<()>>>>;
 
 /// One turn, and how long it took.
 type Turn = Pin<Box<dyn Future<Output = anyhow::Result<Duration>>>>;
@@ -75,7 +80,15 @@ impl Contender {
         let turn = move |in_flight, calls| {
             Box::pin(turn(Arc::clone(&caller), Arc::clone(&of_turns), in_flight, calls)) as Turn
         };
-        Self { name, orders, turn: Box::new(turn) }
+        Self { name, orders, turn: Box::new(turn), begin: None }
+    }
+
+    /// The same, with something to do before each round.
+    pub(super) fn beginning_with<F>(self, begin: impl Fn() -> F + 'static) -> Self
+    where
+        F: Future<Output = anyhow::Result<()>> + 'static,
+    {
+        Self { begin: Some(Box::new(move || Box::pin(begin()))), ..self }
     }
 }
 
@@ -119,6 +132,9 @@ pub(super) fn measure(
         let mut calls = Vec::new();
         for contender in contenders {
             contender.orders.next.store(0, Ordering::Relaxed);
+            if let Some(begin) = &contender.begin {
+                runtime.block_on(begin())?;
+            }
             // Once round, so that no duplicate meets a record in progress.
             turn(contender, REPEATED)?;
             let first = u32::try_from(in_flight)? * 10 + REPEATED;

@@ -18,6 +18,7 @@ mod memory;
 pub mod redis;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod sql;
+mod tiered;
 mod watch;
 
 use std::any::Any;
@@ -46,6 +47,7 @@ pub(crate) use sql::{Failure, Opened, Session, Table, Tables, Trouble};
 pub use sql::{PostgresStore, PostgresStoreBuilder};
 #[cfg(feature = "sqlite")]
 pub use sql::{SqliteStore, SqliteStoreBuilder};
+pub use tiered::{TieredStore, TieredStoreBuilder};
 pub use watch::Watch;
 
 /// The answer of a store's operation, to be awaited.

@@ -53,6 +53,14 @@ impl Watch {
         matches!(self.0, Kind::Surely(_))
     }
 
+    /// The same watch, where an end may be missed.
+    pub(crate) fn unsure(self) -> Self {
+        match self.0 {
+            Kind::Surely(ended) => Self(Kind::Usually { ready: None, ended }),
+            kind => Self(kind),
+        }
+    }
+
     /// Waits until an end would wake the watch; `false` if none will. What ended before that is seen by a look after it.
     pub async fn ready(&mut self) -> bool {
         match &mut self.0 {

@@ -38,13 +38,15 @@ fn on_sqlite_files() {
     every_case_holds(|| On::sqlite(Duration::from_millis(250)));
 }
 
-/// Debian's knows no prepared statements, and here it has fewer connections than there are clients.
+/// Debian's knows no prepared statements, and here it has fewer connections than there are clients. Waiters are woken over
+/// the server's own URL.
 #[test]
 fn point_18_on_postgres_behind_pgbouncer_in_transaction_mode() {
     let Some(server) = postgres() else { return };
     let Some(pooler) = servers::needed(PgBouncer::start(&server, 6)) else { return };
     every_case_holds(|| async {
         let store = PostgresStore::builder().behind_pooler().timeout(Duration::from_secs(10));
+        let store = store.wake_over(&server.url());
         On::these(store.connect(&pooler.url()).await, &server, Duration::from_millis(250))
     });
 }

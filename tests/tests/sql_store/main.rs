@@ -11,6 +11,7 @@ mod sequence;
 mod sequences;
 mod support;
 mod table;
+mod waking;
 #[allow(dead_code, reason = "the tests on Redis also stop their workers")]
 #[path = "../redis/worker.rs"]
 mod worker;

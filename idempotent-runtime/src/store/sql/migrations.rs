@@ -36,15 +36,19 @@ fn steps(dialect: Dialect, table: &Table) -> Vec<String> {
     let never = table.with("_open");
     match dialect {
         #[cfg(feature = "postgres")]
-        Dialect::Postgres => vec![format!(
-            "CREATE SEQUENCE IF NOT EXISTS {fence};\n\
+        Dialect::Postgres => vec![
+            format!(
+                "CREATE SEQUENCE IF NOT EXISTS {fence};\n\
              CREATE TABLE IF NOT EXISTS {never} (id bigint PRIMARY KEY CHECK (id IS NULL));\n\
              CREATE TABLE IF NOT EXISTS {records} (digest bytea PRIMARY KEY, fence bigint NOT NULL, {COLUMNS}, result bytea,\n  \
              open bigint {OPEN} {never} (id) DEFERRABLE INITIALLY DEFERRED)\n  \
              WITH (fillfactor = 60, toast_tuple_target = 512, autovacuum_vacuum_scale_factor = 0.05);\n\
              CREATE INDEX IF NOT EXISTS {index} ON {records} (due) WHERE due IS NOT NULL;\n",
-            fence = table.with("_fence")
-        )],
+                fence = table.with("_fence")
+            ),
+            // Until when somebody waits for the end of its run.
+            format!("ALTER TABLE {records} ADD COLUMN IF NOT EXISTS awaited bigint;\n"),
+        ],
         // The fence is the row's number: AUTOINCREMENT gives none twice, also when rows have gone.
         #[cfg(feature = "sqlite")]
         Dialect::Sqlite => vec![format!(

@@ -12,6 +12,7 @@
 //! - `row`: a record as columns
 //! - `statements`, `table`, `migrations`: the SQL, its names, and how the table comes to be
 //! - `sweep`: removing what has expired
+//! - `waking`: who waits for the end of a run, and how they are woken (PostgreSQL)
 //! - `connections`, `connection`: connections for each runtime, and what is said on one
 //! - `within`, `in_transaction`: a claim in its caller's own transaction, and what counts as one
 //! - `error`: what the client's errors mean
@@ -62,8 +63,8 @@ macro_rules! store {
                 Box::pin(self.0.put_back(key, token, lease, superseded))
             }
 
-            fn watch(&self, _: &Key) -> Watch {
-                Watch::never()
+            fn watch(&self, key: &Key) -> Watch {
+                self.0.watch(key)
             }
 
             fn admin(&self) -> Option<&dyn Admin> {
@@ -158,6 +159,8 @@ mod sqlite;
 mod statements;
 mod sweep;
 mod table;
+#[cfg(feature = "postgres")]
+mod waking;
 mod within;
 
 pub(crate) use self::error::Trouble;
@@ -196,6 +199,9 @@ impl Dialect {
 /// The table of a store, where it is one with a table, and how it prepares statements.
 fn place_of(store: &dyn super::Store) -> Option<(table::Table, connection::Prepared)> {
     let store: &dyn std::any::Any = store;
+    if let Some(tiered) = store.downcast_ref::<super::TieredStore>() {
+        return place_of(tiered.truth());
+    }
     #[cfg(feature = "postgres")]
     if let Some(store) = store.downcast_ref::<PostgresStore>() {
         return Some(store.place());

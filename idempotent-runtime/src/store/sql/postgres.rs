@@ -12,7 +12,7 @@ use super::connection::Prepared;
 use super::connections::Options;
 use super::migrations::{self, Migrate};
 use super::records::Records;
-use super::settings::{Settings, settings};
+use super::settings::{Settings, Url, settings};
 use super::sweep::Expired;
 use crate::admin::{Admin, Change, Changed, Inspected};
 use crate::key::Key;
@@ -117,6 +117,31 @@ impl PostgresStoreBuilder {
     /// PgBouncer has to let `extra_float_digits` pass (`ignore_startup_parameters`).
     pub fn behind_pooler(mut self) -> Self {
         self.settings.limits.prepared = Prepared::Once;
+        self
+    }
+
+    /// Wakes calls that wait for another's run (`on_busy = wait(…)`) when it ends, in place of leaving them to poll: by
+    /// `LISTEN`, over one connection to this URL for as long as somebody waits. It has to be the server's own: `LISTEN`
+    /// does not pass a pooler in transaction mode.
+    ///
+    /// Whoever ends a run tells it (`NOTIFY`) only where somebody waits, for that serialises commits; every store on the
+    /// table does so, with this setting or without it. Waiters look by themselves too, if more seldom, and poll while there
+    /// is no connection.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), idempotent_runtime::StoreError> {
+    /// use idempotent_runtime::store::PostgresStore;
+    ///
+    /// let store = PostgresStore::builder()
+    ///     .behind_pooler()
+    ///     .wake_over("postgres://shop@db.example:5432/shop")
+    ///     .connect("postgres://shop@pgbouncer.example:6432/shop")
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn wake_over(mut self, url: &str) -> Self {
+        self.settings.wake_over = Some(Url(url.to_owned()));
         self
     }
 

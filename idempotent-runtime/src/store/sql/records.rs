@@ -14,12 +14,16 @@ use super::error::Failure;
 use super::row::{self, Malformed, Place, Read};
 use super::statements::Statements;
 use super::table::Table;
+#[cfg(feature = "postgres")]
+use super::waking::Waking;
 use crate::admin::{Change, Changed, Inspected};
 use crate::key::Key;
 use crate::record::{Completed, Recorded};
 use crate::store::machine::state::{Moment, State};
 use crate::store::machine::{decisions, steps};
-use crate::store::{Acquired, Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Release, Retention, StoreError};
+use crate::store::{
+    Acquired, Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Release, Retention, StoreError, Watch,
+};
 use crate::token::Token;
 
 /// How often one operation may find that its record has changed while it was deciding. Somebody has got on each time.
@@ -37,6 +41,8 @@ pub(super) struct Inner {
     table: Table,
     statements: Statements,
     connections: Arc<Connections>,
+    #[cfg(feature = "postgres")]
+    waking: Option<Arc<Waking>>,
 }
 
 /// What a step came to.
@@ -47,9 +53,32 @@ enum Applied<A> {
 }
 
 impl Records {
-    pub(super) fn new(dialect: Dialect, table: Table, connections: Arc<Connections>) -> Self {
+    pub(super) fn new(
+        dialect: Dialect,
+        table: Table,
+        connections: Arc<Connections>,
+        #[cfg(feature = "postgres")] waking: Option<Arc<Waking>>,
+    ) -> Self {
         let statements = Statements::new(dialect, &table);
-        Self(Arc::new(Inner { dialect, table, statements, connections }))
+        Self(Arc::new(Inner {
+            dialect,
+            table,
+            statements,
+            connections,
+            #[cfg(feature = "postgres")]
+            waking,
+        }))
+    }
+
+    /// See [`Store::watch`](crate::Store::watch).
+    #[cfg_attr(not(feature = "postgres"), allow(clippy::unused_self))]
+    pub(super) fn watch(&self, key: &Key) -> Watch {
+        #[cfg(feature = "postgres")]
+        if let Some(waking) = &self.0.waking {
+            return waking.watch(self.clone(), key);
+        }
+        let _ = key;
+        Watch::never()
     }
 
     pub(super) fn downgrade(&self) -> Weak<Inner> {

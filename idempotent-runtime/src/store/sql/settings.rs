@@ -1,5 +1,7 @@
 //! What the builders of the two stores have alike.
 
+#[cfg(feature = "postgres")]
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Dialect;
@@ -8,6 +10,8 @@ use super::connections::{Connections, Limits, Options};
 use super::migrations::{self, Migrate};
 use super::records::Records;
 use super::table::{self, Table};
+#[cfg(feature = "postgres")]
+use super::waking::Waking;
 use crate::store::{StoreError, StoreErrorKind};
 
 /// Between two attempts to connect.
@@ -20,6 +24,21 @@ pub(super) struct Settings {
     pub(super) limits: Limits,
     pub(super) migrate: Migrate,
     pub(super) sweep_every: Option<Duration>,
+    /// The URL over which the ends of runs are heard.
+    #[cfg(feature = "postgres")]
+    pub(super) wake_over: Option<Url>,
+}
+
+/// A URL, which may hold a password.
+#[cfg(feature = "postgres")]
+#[derive(Clone)]
+pub(super) struct Url(pub(super) String);
+
+#[cfg(feature = "postgres")]
+impl std::fmt::Debug for Url {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Url(..)")
+    }
 }
 
 impl Settings {
@@ -30,6 +49,8 @@ impl Settings {
             limits: Limits { connections, prepared: Prepared::Kept, timeout },
             migrate: Migrate::AtStart,
             sweep_every: Some(Duration::from_mins(1)),
+            #[cfg(feature = "postgres")]
+            wake_over: None,
         }
     }
 
@@ -38,8 +59,15 @@ impl Settings {
     }
 
     pub(super) async fn connect(self, dialect: Dialect, options: Options) -> Result<Records, StoreError> {
-        let records = Records::new(dialect, self.table()?, Connections::new(options, self.limits));
-        let timeout = self.limits.timeout;
+        let (table, timeout) = (self.table()?, self.limits.timeout);
+        let connections = Connections::new(options, self.limits);
+        #[cfg(feature = "postgres")]
+        let records = {
+            let waking = self.wake_over.as_ref().map(|Url(url)| Waking::new(url, &table, timeout)).transpose()?;
+            Records::new(dialect, table, connections, waking.map(Arc::new))
+        };
+        #[cfg(not(feature = "postgres"))]
+        let records = Records::new(dialect, table, connections);
         let late = || StoreError::unavailable(format!("no connection within {timeout:?}"));
         let prepared = tokio::time::timeout(timeout, self.prepare(&records)).await;
         prepared.map_err(|_| late()).flatten()?;

@@ -24,6 +24,10 @@ pub(super) const READ: &str = "fence, revision, format, state, token, attempt, o
 /// if it comes within this time, the record still goes at the first look, and the index was not touched.
 pub(super) const SLACK: i64 = 60_000_000;
 
+/// How long a waiter's mark stands, in microseconds; one more end may be told for nothing within that.
+#[cfg(feature = "postgres")]
+const AWAITED: i64 = 1_200_000_000;
+
 /// The statements of one table.
 #[derive(Debug)]
 pub(super) struct Statements {
@@ -47,6 +51,9 @@ pub(super) struct Statements {
     pub(super) take: SqlStr,
     /// `$1` digest, `$2` fence, `$3` revision: removes an expired record that was handed on.
     pub(super) remove: SqlStr,
+    /// `$1` digest: says for a while that somebody waits for the end of the run.
+    #[cfg(feature = "postgres")]
+    pub(super) await_end: SqlStr,
     /// The same for a claim in its caller's transaction.
     pub(super) within: Within,
 }
@@ -79,6 +86,8 @@ impl Statements {
             put_off: build.put_off(),
             take: build.take(),
             remove: build.remove(),
+            #[cfg(feature = "postgres")]
+            await_end: build.await_end(),
             within: build.within(),
         }
     }
@@ -133,7 +142,7 @@ impl Build<'_> {
                 read: self.read(),
                 insert: self.finish(20, &format!("{insert}, set_config('lock_timeout', $20, true)")),
                 replace: self
-                    .finish(20, &Self::update(self.new_fence()).replace(" format = 1,", " format = 1, open = 1,")),
+                    .finish(20, &self.update(self.new_fence()).replace(" format = 1,", " format = 1, open = 1,")),
                 complete,
             },
             #[cfg(feature = "sqlite")]
@@ -158,13 +167,13 @@ impl Build<'_> {
     }
 
     fn replace(&self) -> SqlStr {
-        self.finish(20, &Self::update("$2"))
+        self.finish(20, &self.update("$2"))
     }
 
     fn replace_with_fence(&self) -> SqlStr {
         match self.dialect {
             #[cfg(feature = "postgres")]
-            Dialect::Postgres => self.finish(20, &Self::update(self.new_fence())),
+            Dialect::Postgres => self.finish(20, &self.update(self.new_fence())),
             // Only an insertion has a new fence: it is the row's own number, which is never given twice.
             #[cfg(feature = "sqlite")]
             Dialect::Sqlite => {
@@ -182,13 +191,14 @@ impl Build<'_> {
 
     /// The indexed column is only written where the sweeper would come too late: so nearly every update stays on its
     /// page (HOT), and what is renewed for long is put off by the sweeper itself.
-    fn update(fence: &str) -> String {
+    fn update(&self, fence: &str) -> String {
         format!(
             "UPDATE {{table}} SET fence = {fence}, revision = revision + 1, format = 1, state = $5, token = $6, \
              attempt = $7, owner = COALESCE($8, owner), fingerprint = $9, lease = $10, retention = $11, held = $12, \
              live_until = $13, found = $14, before = $15, error = $16, result_kind = $17, result = $18, \
-             expires_at = $19, due = {} WHERE digest = $1 AND fence = $20 AND revision = $3 RETURNING fence",
-            Self::due("$19")
+             expires_at = $19, due = {} WHERE digest = $1 AND fence = $20 AND revision = $3 RETURNING fence{}",
+            Self::due("$19"),
+            self.told("AND (state IN ('failed', 'completed', 'given_up') OR live_until <= {now})")
         )
     }
 
@@ -200,7 +210,36 @@ impl Build<'_> {
                 "UPDATE {{table}} SET revision = revision + 1, state = 'completed', before = NULL, result_kind = $3, \
                  result = $4, expires_at = $5 + {{now}}, due = {due} WHERE digest = $1 AND token = $2 \
                  AND state IN ('claimed', 'begun') AND format = 1 AND (expires_at IS NULL OR expires_at > {{now}}) \
-                 RETURNING fence"
+                 RETURNING fence{}",
+                self.told("")
+            ),
+        )
+    }
+
+    /// Tells the end of a run, if somebody waits for it: the mark is read as it is in the row that was written, so none
+    /// that was there before is missed.
+    fn told(&self, and: &str) -> String {
+        match self.dialect {
+            #[cfg(feature = "postgres")]
+            Dialect::Postgres => {
+                let channel = self.table.channel();
+                format!(", CASE WHEN awaited > {{now}} {and} THEN pg_notify('{channel}', encode(digest, 'hex')) END")
+            }
+            #[cfg(feature = "sqlite")]
+            Dialect::Sqlite => {
+                let _ = and;
+                String::new()
+            }
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    fn await_end(&self) -> SqlStr {
+        self.finish(
+            1,
+            &format!(
+                "UPDATE {{table}} SET awaited = {{now}} + {AWAITED} WHERE digest = $1 \
+                 AND (awaited IS NULL OR awaited < {{now}} + {AWAITED} / 2) RETURNING fence"
             ),
         )
     }

@@ -38,6 +38,13 @@ impl Table {
         &self.name
     }
 
+    /// Where the ends of runs are told. It belongs to the database, so tables of one name in several schemas share it:
+    /// whoever is woken for another's key looks once in vain.
+    #[cfg(feature = "postgres")]
+    pub(super) fn channel(&self) -> String {
+        format!("{}_ended", self.name)
+    }
+
     /// The table, or what belongs to it, as SQL names it.
     pub(super) fn with(&self, suffix: &str) -> String {
         match &self.schema {
