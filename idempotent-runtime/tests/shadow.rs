@@ -49,7 +49,8 @@ async fn a_mismatch_and_a_missing_part_run_all_the_same() {
     assert_eq!(runs.load(Ordering::Relaxed), 3);
 
     // The same without the attribute.
-    let call = |handle: &Idempotency| handle.call("order").key(None::<u32>).ttl(MINUTE).run(async { Ok::<_, Error>(7) });
+    let call =
+        |handle: &Idempotency| handle.call("order").key(None::<u32>).ttl(MINUTE).run(async { Ok::<_, Error>(7) });
     assert_eq!(call(&guarded).await.unwrap_err().kind(), ErrorKind::MissingKeyPart);
     assert_eq!(call(&shadow).await.unwrap(), 7);
 }

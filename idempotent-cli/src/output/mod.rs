@@ -15,11 +15,13 @@ pub(crate) use table::{Table, printable};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Out {
     colours: bool,
+    is_terminal: bool,
 }
 
 impl Out {
     pub(crate) fn new() -> Self {
-        Self { colours: may_colour(std::io::stdout().is_terminal()) }
+        let is_terminal = std::io::stdout().is_terminal();
+        Self { colours: may_colour(is_terminal), is_terminal }
     }
 
     /// Text in a colour that says how much it matters.
@@ -31,6 +33,7 @@ impl Out {
     }
 
     /// A line.
+    #[expect(clippy::unused_self, reason = "only who has it writes")]
     pub(crate) fn line(self, text: &str) -> std::io::Result<()> {
         writeln!(std::io::stdout().lock(), "{text}")
     }
@@ -41,6 +44,7 @@ impl Out {
     }
 
     /// Text as it is, at once.
+    #[expect(clippy::unused_self, reason = "only who has it writes")]
     pub(crate) fn text(self, text: &str) -> std::io::Result<()> {
         let mut out = std::io::stdout().lock();
         out.write_all(text.as_bytes())?;
@@ -48,7 +52,7 @@ impl Out {
     }
 
     pub(crate) fn is_terminal(self) -> bool {
-        std::io::stdout().is_terminal()
+        self.is_terminal
     }
 }
 

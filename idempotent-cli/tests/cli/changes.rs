@@ -103,11 +103,14 @@ fn what_has_expired_is_swept(place: &Place) {
 
 fn the_doctor_looks(place: &Place) {
     place.fill();
+    // The database of these tests does not wait for its disk, so that they are fast; and that is serious.
+    let (code, serious) = if place.name == "postgres" { (5, true) } else { (0, false) };
     let ran = place.run(["doctor", "--json"]);
-    let looked = ran.json();
-    assert_eq!(looked["serious"], false, "{ran:?}");
+    let looked: serde_json::Value = serde_json::from_str(&ran.ends_with(code).out).expect("JSON");
+    assert_eq!(looked["serious"], serious, "{ran:?}");
     assert!(looked["store"].is_string() && looked["concerns"].is_array(), "{ran:?}");
-    place.run(["doctor"]).ends_with(0);
+    let shown = place.run(["doctor"]);
+    assert_eq!(shown.ends_with(code).out.contains("set fsync to on"), serious, "{shown:?}");
 }
 
 fn the_table_is_made(place: &Place) {

@@ -202,14 +202,14 @@ impl End {
         assert!(matches!(claimed, ClaimAnswer::Acquired(_)), "{claimed:?}");
         match self {
             Self::Live => {}
-            Self::GivenUp => drop(store.release(key, token, Release::GivenUp, lease).await.expect("it answers")),
+            Self::GivenUp => _ = store.release(key, token, Release::GivenUp, lease).await.expect("it answers"),
             Self::Failed => {
-                drop(store.release(key, token, Release::Failed("burnt\u{1b}[31m"), lease).await.expect("it answers"));
+                _ = store.release(key, token, Release::Failed("burnt\u{1b}[31m"), lease).await.expect("it answers");
             }
             Self::Completed => {
                 let bytes = br#"{"receipt":7}"#.as_slice().into();
                 let result = Recorded::Value(Encoded { codec: CodecTag::JSON, bytes });
-                drop(store.complete(key, token, &result, kept).await.expect("it answers"));
+                _ = store.complete(key, token, &result, kept).await.expect("it answers");
             }
         }
     }

@@ -22,11 +22,11 @@ pub(super) async fn a_removed_record_is_absent(t: &Trial<'_>) {
     for how in ["lapsed", "lapsed unbegun", "given up", "failed", "completed"] {
         let t = t.under(t.key_like(how));
         match how {
-            "lapsed" => drop(t.lapsed().await),
-            "lapsed unbegun" => drop(t.lapsed_unbegun().await),
-            "given up" => drop(t.given_up().await),
-            "failed" => drop(t.failed().await),
-            _ => drop(t.completed().await),
+            "lapsed" => _ = t.lapsed().await,
+            "lapsed unbegun" => _ = t.lapsed_unbegun().await,
+            "given up" => _ = t.given_up().await,
+            "failed" => _ = t.failed().await,
+            _ => _ = t.completed().await,
         }
         let Some(seen) = seen(&t).await else { return };
         assert_eq!(remove(&t, seen, Leases::Respected).await, Changed::Done, "{how}");

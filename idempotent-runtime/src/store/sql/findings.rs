@@ -91,7 +91,7 @@ impl Records {
                 "let nothing else change the file's mode; it is on a file system that cannot do it, perhaps",
             ));
         }
-        let damage = self.text("SELECT quick_check FROM pragma_quick_check(1)").await?.unwrap_or_default();
+        let damage = self.text("SELECT quick_check FROM pragma_quick_check LIMIT 1").await?.unwrap_or_default();
         if damage != "ok" {
             let advice = "restore it from a backup, or begin anew: its duplicates run again";
             concerns.push(Concern::new(Severity::Serious, format_args!("the file is damaged: {damage}"), advice));
