@@ -165,7 +165,7 @@ const FAULTS: &[(Fault, &[&str])] = &[
     ),
     (Fault::ListReadsPatterns, &["list_takes_the_beginning_of_keys_as_text"]),
     (Fault::ListCutsWords, &["a_prefix_is_not_the_beginning_of_another_name"]),
-    (Fault::ListShowsLiveAsLapsed, &["list_shows_what_inspect_shows", "list_selects_by_state"]),
+    (Fault::ListShowsLiveAsLapsed, &["list_shows_what_inspect_shows"]),
     (Fault::ListShowsWhatIsGone, &["list_shows_no_expired_record", "a_removed_record_is_absent"]),
     (Fault::ListHidesTheUnreadable, &["list_says_what_is_unreadable"]),
     (Fault::ListShortensErrors, &["list_shows_no_large_result", "list_shows_what_inspect_shows"]),
