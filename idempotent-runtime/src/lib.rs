@@ -34,7 +34,8 @@
 //! | know the claim inside a handler | [`current`], [`Claim::derive`] |
 //! | guard a call without the attribute | [`Idempotency::call`] |
 //! | guard HTTP requests by their `Idempotency-Key` | `http` (features `http`, `axum`, `reqwest`) |
-//! | look at a record, and decide | [`Idempotency::inspect`], [`admin`] |
+//! | look at records, and decide | [`Idempotency::inspect`], [`Idempotency::list`], [`admin`], the program `idempotent` |
+//! | try it on live traffic | [`Idempotency::shadow`] |
 //! | write a store of your own | [`Store`], and the conformance suite (feature `conformance`) |
 //!
 //! It needs a tokio runtime with time enabled. Features: `redis`, `tls`, `postgres`, `sqlite`, `http`, `axum`, `reqwest`,
@@ -72,6 +73,7 @@ mod record;
 mod reply;
 mod run;
 mod text64;
+mod together;
 mod token;
 
 #[doc(hidden)]

@@ -140,6 +140,29 @@ pub(crate) fn front_unavailable() {
     count("idempotent_front_unavailable_total");
 }
 
+/// What a call would have been, had it not been in shadow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Would {
+    /// Answered from the record.
+    Replayed,
+    /// Refused, for good or for a person to look.
+    Refused,
+    /// Told to come back, or made to wait: another run is in progress.
+    Held,
+}
+
+/// A handler runs in shadow that would not have run.
+pub(crate) fn shadow(key: &Key, would: Would, why: &dyn Display) {
+    let would = match would {
+        Would::Replayed => "replayed",
+        Would::Refused => "refused",
+        Would::Held => "held",
+    };
+    tracing::debug!(%key, would, %why, "in shadow: running all the same");
+    #[cfg(feature = "metrics")]
+    metrics::counter!("idempotent_shadow_total", "prefix" => key.prefix().to_owned(), "would" => would).increment(1);
+}
+
 fn count(name: &'static str) {
     #[cfg(feature = "metrics")]
     metrics::counter!(name).increment(1);

@@ -8,8 +8,8 @@ use crate::fingerprint::Fingerprint;
 pub use crate::fingerprint::Fingerprinted;
 use crate::guard::Guard;
 pub use crate::guard::checks::{Ask, Existing, Verify};
-use crate::idempotency::Idempotency;
 pub use crate::idempotency::{Ambient, Via};
+use crate::idempotency::{Idempotency, Mode};
 pub use crate::key::KeyPart;
 use crate::key::{self, Key};
 use crate::policy::Policy;
@@ -31,6 +31,7 @@ pub struct Call<R> {
 
 /// A call without the types of its handler: all that can be done with it is compiled once.
 struct Prepared {
+    prefix: &'static str,
     target: Result<Target, Error>,
     policy: Policy,
 }
@@ -38,8 +39,15 @@ struct Prepared {
 /// What a call is guarded by, and under which key.
 struct Target {
     via: Idempotency,
-    key: Key,
+    /// The key; in shadow, why there is none.
+    key: Result<Key, NoKey>,
     fingerprint: Option<Fingerprint>,
+}
+
+/// Why a call has no key, and runs all the same.
+struct NoKey {
+    prefix: &'static str,
+    why: Error,
 }
 
 /// Builds the key of a call under the ambient handle, before its arguments are moved into the body.
@@ -65,7 +73,11 @@ fn target(handler: &Handler, via: &dyn Via, keys: &[&dyn KeyPart]) -> Result<Tar
     let key = key::encode(namespace, handler.prefix, keys, handler.step, secret).map_err(|position| {
         let part = handler.keys.get(position).copied().unwrap_or("?");
         Error::new(ErrorKind::MissingKeyPart).detail(format!("`{part}` in the key of `{}`", handler.prefix))
-    })?;
+    });
+    let key = match key {
+        Err(why) if via.core().mode == Mode::Shadow => Err(NoKey { prefix: handler.prefix, why }),
+        key => Ok(key?),
+    };
     Ok(Target { via, key, fingerprint: None })
 }
 
@@ -119,14 +131,22 @@ impl<R> Call<R> {
 
 impl Prepared {
     fn new(handler: &Handler, via: &dyn Via, keys: &[&dyn KeyPart]) -> Self {
-        Self { target: target(handler, via, keys), policy: handler.policy }
+        Self { prefix: handler.prefix, target: target(handler, via, keys), policy: handler.policy }
     }
 
     fn fingerprint(&mut self, arguments: &[&dyn Fingerprinted]) {
         let Ok(target) = &mut self.target else { return };
         let fingerprint = match Fingerprint::of(arguments) {
             Ok(fingerprint) => target.via.core().secret(self.policy.hidden).map(|secret| fingerprint.hidden_by(secret)),
-            Err(why) => Err(Error::new(ErrorKind::Fingerprint).key(target.key.as_str()).because(why)),
+            Err(why) => {
+                let Ok(key) = &target.key else { return };
+                let error = Error::new(ErrorKind::Fingerprint).key(key.as_str()).because(why);
+                if target.via.core().mode == Mode::Shadow {
+                    target.key = Err(NoKey { prefix: self.prefix, why: error });
+                    return;
+                }
+                Err(error)
+            }
         };
         match fingerprint {
             Ok(fingerprint) => target.fingerprint = Some(fingerprint),
@@ -136,6 +156,10 @@ impl Prepared {
 
     fn guard(self) -> Result<Box<Guard>, Error> {
         let Target { via, key, fingerprint } = self.target?;
-        Guard::new(Arc::clone(via.core()), key, fingerprint, self.policy).map(Box::new)
+        let core = Arc::clone(via.core());
+        match key {
+            Ok(key) => Guard::new(core, key, fingerprint, self.policy).map(Box::new),
+            Err(NoKey { prefix, why }) => Ok(Box::new(Guard::without_key(core, prefix, self.policy, &why))),
+        }
     }
 }

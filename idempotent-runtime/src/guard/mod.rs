@@ -25,6 +25,7 @@ mod owned;
 pub(crate) mod recent;
 mod running;
 mod settle;
+mod shadow;
 mod waiting;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(crate) mod within;
@@ -57,6 +58,7 @@ use crate::record::{CodecTag, Completed, Encoded, NoResult, Recorded};
 
 /// One call, whatever its types.
 pub(crate) struct Guard {
+    mode: Mode,
     core: Arc<Core>,
     wanted: Arc<Wanted>,
     checks: Option<Arc<Checks>>,
@@ -112,11 +114,13 @@ impl Guard {
         policy: Policy,
     ) -> Result<Self, Error> {
         check(&policy).map_err(|error| error.key(key.shared()))?;
+        let mode = core.mode;
+        let policy = if mode == Mode::Shadow { shadow::policy(policy) } else { policy };
         let span = observe::span(&key, &core.owner);
         let checks = (policy.verify || policy.existing).then(|| Checks::new(first_phase(&policy)));
         let wanted = Arc::new(Wanted { key, fingerprint, policy });
         let observed = observe::Call::default();
-        Ok(Self { core, wanted, checks, recorder: None, span, observed, stage: Stage::Fresh })
+        Ok(Self { mode, core, wanted, checks, recorder: None, span, observed, stage: Stage::Fresh })
     }
 
     pub(crate) fn span(&self) -> &Span {
@@ -152,8 +156,9 @@ impl Guard {
             match &mut self.stage {
                 Stage::Fresh => {
                     self.recorder = context::recorder();
-                    self.stage = match self.core.mode {
+                    self.stage = match self.mode {
                         Mode::Disabled => self.unguarded(),
+                        Mode::Shadow => self.claiming(None),
                         Mode::Guarded => match self.remembered() {
                             Some(completed) => self.answering(completed),
                             None => match claim::busy_here(&self.core, &self.wanted) {
@@ -165,6 +170,7 @@ impl Guard {
                 }
                 Stage::Claiming(claiming) => {
                     let decision = ready!(claiming.as_mut().poll(cx));
+                    let decision = if self.mode == Mode::Shadow { self.shadowed(decision) } else { decision };
                     self.stage = match decision {
                         Decision::Run(owned) => self.running(owned),
                         Decision::Unguarded => self.unguarded(),
@@ -176,6 +182,10 @@ impl Guard {
                     Ok(Some(owned)) => {
                         self.enter(Phase::Begun);
                         self.stage = Stage::Running(Running::new(owned, &self.wanted.policy));
+                    }
+                    Ok(None) | Err(_) if self.mode == Mode::Shadow => {
+                        self.enter(Phase::Begun);
+                        self.stage = Stage::Unguarded;
                     }
                     Ok(None) => return Poll::Ready(self.lose()),
                     Err(error) => return Poll::Ready(self.refuse(error)),

@@ -82,7 +82,7 @@ impl Within {
         superseded: Option<&Completed>,
         protect: bool,
     ) -> Decision {
-        if self.guard.core.mode == Mode::Disabled {
+        if self.guard.mode != Mode::Guarded {
             return self.run();
         }
         let opened = match session.open(&self.guard.core.tables, self.patience()).await {

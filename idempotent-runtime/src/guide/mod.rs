@@ -6,6 +6,8 @@ pub mod what_happens_when {}
 #[cfg(feature = "http")]
 #[doc = include_str!("http.md")]
 pub mod http {}
+#[doc = include_str!("operating.md")]
+pub mod operating {}
 #[cfg(feature = "redis")]
 #[doc = include_str!("redis.md")]
 pub mod redis {}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Idempotency, Mode, Settings, connect};
+use super::{Idempotency, Mode, Place, Settings, connect};
 use crate::codec::Codec;
 use crate::error::Error;
 #[cfg(feature = "cache")]
@@ -41,6 +41,7 @@ pub struct Builder {
     #[cfg(feature = "cache")]
     pub(super) cache: Option<Cache>,
     pub(super) in_flight: InFlight,
+    mode: Mode,
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(super) table: Option<Table>,
 }
@@ -73,6 +74,7 @@ impl Builder {
             #[cfg(feature = "cache")]
             cache: None,
             in_flight: InFlight::Apart,
+            mode: Mode::Guarded,
             #[cfg(any(feature = "postgres", feature = "sqlite"))]
             table: None,
         }
@@ -186,6 +188,40 @@ impl Builder {
         self
     }
 
+    /// Runs every handler, as if there were no guard, and tries the guard beside it: for live traffic, before it decides
+    /// anything. Off by default.
+    ///
+    /// Calls claim and record as ever, so what is seen is what would be. A call that would have been answered from a record,
+    /// refused, or told to come back runs all the same, unguarded, and is counted:
+    /// `idempotent_shadow_total{prefix,would}`, where `would` is `replayed`, `refused` or `held`; a log line at debug says
+    /// which key, and why. Nothing waits for another run (`on_busy`), no run is stopped (`timeout`, `on_lost`), an outage
+    /// stops nobody (`on_outage`), and `verify` is not asked. What a call needs for that is one claim and one completion.
+    ///
+    /// Three things are as they would be: `existing` is the handler's own question, and its answer is returned; a handle or
+    /// a setting that is missing or wrong is an error; and calls in a caller's transaction (`within`) do not claim at all,
+    /// since a claim there would hold up others.
+    ///
+    /// In a deploy, all processes are in shadow, or none: one that is guards nobody, so another's duplicate can run beside
+    /// it. Records written in shadow are real: leave it only when each ttl was passed, or the numbers are as they should be.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use idempotent_runtime::{Error, Idempotency};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Error> {
+    /// let idempotency = Idempotency::builder().shadow().connect("memory:").await?;
+    /// for run in [1, 2] {
+    ///     let call = idempotency.call("order:consume").key(1001).ttl(Duration::from_secs(60));
+    ///     // The second is counted as one that would have been replayed.
+    ///     assert_eq!(call.run(async { Ok::<_, Error>(run) }).await?, run);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn shadow(mut self) -> Self {
+        self.mode = Mode::Shadow;
+        self
+    }
+
     /// The table in which calls in a caller's transaction (`within`) keep their records, with its schema if it is to be
     /// named. By default the table of the handle's own store, where that is a `PostgresStore` or a `SqliteStore`; else
     /// `idempotency_records`.
@@ -208,7 +244,8 @@ impl Builder {
     pub async fn connect(self, url: &str) -> Result<Idempotency, Error> {
         self.check()?;
         let store = connect::store(url, self.settings.store_timeout).await?;
-        Ok(Idempotency::from_parts(self, store, Mode::Guarded))
+        let mode = self.mode;
+        Ok(Idempotency::from_parts(self, store, mode))
     }
 
     /// Uses a store that is connected already.
@@ -218,7 +255,15 @@ impl Builder {
     /// `Configuration` for a setting that cannot be used.
     pub fn build(self, store: impl Store) -> Result<Idempotency, Error> {
         self.check()?;
-        Ok(Idempotency::from_parts(self, Arc::new(store), Mode::Guarded))
+        let mode = self.mode;
+        Ok(Idempotency::from_parts(self, Arc::new(store), mode))
+    }
+
+    /// Connects as an administrator.
+    pub(crate) async fn administer(self, url: &str, place: &Place) -> Result<Idempotency, Error> {
+        self.check()?;
+        let store = place.store(url).await?;
+        Ok(Idempotency::from_parts(self, store, Mode::Guarded))
     }
 
     fn check(&self) -> Result<(), Error> {

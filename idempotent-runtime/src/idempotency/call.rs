@@ -12,9 +12,9 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Core;
 use super::checked::{Checked, Existing, Question, Unasked, Verify};
 use super::replies::Replies;
+use super::{Core, Mode};
 use crate::error::{Error, ErrorKind};
 use crate::fingerprint::{Fingerprint, Fingerprinted};
 use crate::guard::Guard;
@@ -228,9 +228,12 @@ fn guard(
         return Err(error);
     }
     let secret = core.secret(policy.hidden)?;
-    let key = key
-        .finish(step, secret)
-        .map_err(|position| Error::new(ErrorKind::MissingKeyPart).detail(format!("key part {}", position + 1)))?;
+    let prefix = (core.mode == Mode::Shadow).then(|| key.prefix().to_owned());
+    let missing = |position| Error::new(ErrorKind::MissingKeyPart).detail(format!("key part {}", position + 1));
+    let key = match (key.finish(step, secret).map_err(missing), prefix) {
+        (Err(error), Some(prefix)) => return Ok(Box::new(Guard::without_key(core, &prefix, policy, &error))),
+        (key, _) => key?,
+    };
     let fingerprint = fingerprint.map(Fingerprint::of_bytes);
     let fingerprint = fingerprint.map(|fingerprint| fingerprint.hidden_by(secret));
     Guard::new(core, key, fingerprint, policy).map(Box::new)

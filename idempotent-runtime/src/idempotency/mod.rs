@@ -7,6 +7,7 @@ mod checked;
 mod connect;
 #[cfg(feature = "http")]
 mod detached;
+mod place;
 mod replies;
 
 use std::error::Error as StdError;
@@ -22,6 +23,7 @@ pub use call::CallBuilder;
 pub use checked::{Existing, Question, Unasked, Verify};
 #[cfg(feature = "http")]
 pub(crate) use detached::Outliving;
+pub(crate) use place::Place;
 pub use replies::Replies;
 
 use crate::clock::Clock;
@@ -90,6 +92,8 @@ pub(crate) struct Core {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Guarded,
+    /// Claims and records, and every handler runs.
+    Shadow,
     Disabled,
 }
 
@@ -184,6 +188,12 @@ impl Idempotency {
     /// Starts with default settings, to change some.
     pub fn builder() -> Builder {
         Builder::new()
+    }
+
+    /// Starts with settings under which every handler runs, as if there were no guard, and the guard is tried beside it:
+    /// the same as [`builder`](Self::builder)`().`[`shadow`](Builder::shadow)`()`.
+    pub fn shadow() -> Builder {
+        Builder::new().shadow()
     }
 
     /// A handle that runs every handler unguarded: for unit tests of business code. It says so in the log.

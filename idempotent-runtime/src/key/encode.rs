@@ -133,6 +133,11 @@ impl KeyBuilder {
         Self { prefix: (start, text.len()), text, parts: 0, missing: None }
     }
 
+    /// The prefix, without the namespace.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.text[self.prefix.0..self.prefix.1]
+    }
+
     pub(crate) fn push(&mut self, part: &dyn KeyPart) {
         let before = self.text.len();
         let written = part.encode(&mut KeyParts { text: &mut self.text });

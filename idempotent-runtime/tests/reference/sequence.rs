@@ -310,7 +310,7 @@ impl Run<'_> {
         let Some(seen) = seen else { return Err(TestCaseError::fail(format!("no record; expected {record:?}"))) };
         prop_assert_eq!((seen.token, seen.attempt), (record.token, record.attempt));
         match seen.state {
-            State::InProgress { remaining, lease, begun, given_up } => {
+            State::InProgress { remaining, lease, begun, given_up, .. } => {
                 prop_assert_eq!(record.kind, Kind::InProgress);
                 prop_assert_eq!((begun, given_up), (record.begun, record.given_up));
                 prop_assert_eq!((&*seen.owner, seen.fingerprint), (record.owner, record.fingerprint));

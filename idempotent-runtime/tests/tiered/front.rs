@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use idempotent_runtime::admin::{Admin, Change, Changed, Inspected};
+use idempotent_runtime::admin::{Admin, Change, Changed, Concern, Inspected, Leases, Page, Query, Seen, Swept};
 use idempotent_runtime::conformance::TokioClock;
 use idempotent_runtime::store::{
     Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, Release, Reply, Retention, TieredStore, Watch,
@@ -154,6 +154,22 @@ impl Admin for Shaky {
 
     fn change<'a>(&'a self, key: &'a Key, seen: &'a Inspected, change: &'a Change) -> Reply<'a, Changed> {
         shaky!(self, store => store.admin().expect("it has one").change(key, seen, change))
+    }
+
+    fn list<'a>(&'a self, query: &'a Query) -> Reply<'a, Page> {
+        shaky!(self, store => store.admin().expect("it has one").list(query))
+    }
+
+    fn remove<'a>(&'a self, key: &'a Key, seen: Seen, leases: Leases) -> Reply<'a, Changed> {
+        shaky!(self, store => store.admin().expect("it has one").remove(key, seen, leases))
+    }
+
+    fn sweep(&self, batch: u32) -> Reply<'_, Swept> {
+        shaky!(self, store => store.admin().expect("it has one").sweep(batch))
+    }
+
+    fn check(&self) -> Reply<'_, Vec<Concern>> {
+        shaky!(self, store => store.admin().expect("it has one").check())
     }
 }
 

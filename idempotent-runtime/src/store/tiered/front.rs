@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::copy;
 use super::debts::{Debts, Owed};
 use super::health::Health;
-use crate::admin::{Inspected, State};
+use crate::admin::{Admin, Inspected, State};
 use crate::guard::backoff::jittered;
 use crate::key::Key;
 use crate::record::{Completed, Recorded};
@@ -75,6 +75,10 @@ impl Front {
 
     pub(super) fn timeout(&self) -> Duration {
         self.timeout
+    }
+
+    pub(super) fn admin(&self) -> Option<&dyn Admin> {
+        self.store.admin()
     }
 
     pub(super) fn debts(&self) -> &Debts {

@@ -1,0 +1,6 @@
+//! The built program, on every store that a process can reach.
+
+mod changes;
+mod listing;
+mod plain;
+mod support;
