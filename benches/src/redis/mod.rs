@@ -112,7 +112,7 @@ pub(crate) fn tiered(figures: &mut Figures, quick: bool) -> anyhow::Result<()> {
     for in_flight in IN_FLIGHT {
         let folder = tempfile::TempDir::with_prefix("idempotent-bench-")?;
         let contenders = runtime.block_on(on_one_and_on_two(&redis.url(), folder.path()))?;
-        duplicate.insert(in_flight, turns::measure(&runtime, &redis, &contenders, in_flight, length)?);
+        duplicate.insert(in_flight, turns::measure(&runtime, &|| forget(&redis), &contenders, in_flight, length)?);
     }
     let (ratios, spreads, rates) = compare(duplicate, TIERED, &[GUARDED]);
     (figures.tiered_duplicate, figures.spreads.tiered_duplicate, figures.calls_per_second.tiered_duplicate) =

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+#[cfg(feature = "postgres")]
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sqlx::{AssertSqlSafe, SqlSafeStr as _};
@@ -9,14 +10,17 @@ use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 use super::Dialect;
 use super::error::Failure;
 use super::records::Records;
+#[cfg(feature = "postgres")]
 use super::row;
 use crate::admin::{Concern, Severity};
 use crate::store::StoreError;
 
 /// A round trip that is worth a word.
+#[cfg(feature = "postgres")]
 const SLOW: Duration = Duration::from_millis(50);
 
 /// Clocks that are kept in step differ by less.
+#[cfg(feature = "postgres")]
 const BLUR: Duration = Duration::from_secs(1);
 
 /// So much expired and still there is more than a sweeper leaves.

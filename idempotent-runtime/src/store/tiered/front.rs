@@ -151,7 +151,9 @@ impl Front {
         loop {
             let Told::Answer(Some(seen)) = self.ask(admin.inspect(key)).await else { return Word::Nothing };
             let Inspected { attempt, owner, state, .. } = seen;
-            let State::InProgress { remaining, lease, begun, given_up: false } = state else { return Word::Nothing };
+            let State::InProgress { remaining, lease, begun, given_up: false, .. } = state else {
+                return Word::Nothing;
+            };
             let age = lease.saturating_sub(remaining);
             if remaining.is_zero() {
                 return Word::Nothing;
