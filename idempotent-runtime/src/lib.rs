@@ -35,13 +35,16 @@
 //! | guard a call without the attribute | [`Idempotency::call`] |
 //! | guard HTTP requests by their `Idempotency-Key` | `http` (features `http`, `axum`, `reqwest`) |
 //! | look at a record, and decide | [`Idempotency::inspect`], [`admin`] |
+//! | see what waits for somebody | `dashboard` (feature `dashboard`), [`guide::night_shift`](https://docs.rs/idempotent-runtime/latest/idempotent_runtime/guide/night_shift) |
 //! | write a store of your own | [`Store`], and the conformance suite (feature `conformance`) |
 //!
 //! It needs a tokio runtime with time enabled. Features: `redis`, `tls`, `postgres`, `sqlite`, `http`, `axum`, `reqwest`,
-//! `metrics`, `conformance`, `testing`; `uuid`, `time`,
+//! `dashboard`, `metrics`, `cache`, `conformance`, `testing`; `uuid`, `time`,
 //! `chrono`, `jiff` and `rust_decimal` for key parts of these crates' types.
 
 pub mod admin;
+#[cfg(feature = "dashboard")]
+pub mod dashboard;
 #[cfg(all(feature = "http", any(test, fuzzing)))]
 #[doc(hidden)]
 pub mod fuzzed;

@@ -152,6 +152,7 @@ impl Guard {
             match &mut self.stage {
                 Stage::Fresh => {
                     self.recorder = context::recorder();
+                    self.observed.asks(&self.core);
                     self.stage = match self.core.mode {
                         Mode::Disabled => self.unguarded(),
                         Mode::Guarded => match self.remembered() {
@@ -165,6 +166,7 @@ impl Guard {
                 }
                 Stage::Claiming(claiming) => {
                     let decision = ready!(claiming.as_mut().poll(cx));
+                    self.observed.decided(&self.core, &self.wanted.key);
                     self.stage = match decision {
                         Decision::Run(owned) => self.running(owned),
                         Decision::Unguarded => self.unguarded(),
@@ -345,7 +347,7 @@ impl Guard {
 
     /// Tells everybody who listens what the call came to.
     pub(crate) fn end(&mut self, outcome: &Outcome) {
-        self.observed.ended(&self.span, &self.wanted.key, outcome);
+        self.observed.ended(&self.core, &self.span, &self.wanted.key, outcome);
         if let Some(recorder) = self.recorder.take() {
             recorder.record(outcome.clone());
         }

@@ -9,5 +9,7 @@ pub mod http {}
 #[cfg(feature = "redis")]
 #[doc = include_str!("redis.md")]
 pub mod redis {}
+#[doc = include_str!("night_shift.md")]
+pub mod night_shift {}
 #[doc = include_str!("sql.md")]
 pub mod sql {}
