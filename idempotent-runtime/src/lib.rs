@@ -75,6 +75,7 @@ mod record;
 mod reply;
 mod run;
 mod text64;
+mod together;
 mod token;
 
 #[doc(hidden)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Idempotency, Mode, Settings, connect};
+use super::{Idempotency, Mode, Place, Settings, connect};
 use crate::codec::Codec;
 use crate::error::Error;
 #[cfg(feature = "cache")]
@@ -219,6 +219,13 @@ impl Builder {
     pub fn build(self, store: impl Store) -> Result<Idempotency, Error> {
         self.check()?;
         Ok(Idempotency::from_parts(self, Arc::new(store), Mode::Guarded))
+    }
+
+    /// Connects as an administrator.
+    pub(crate) async fn administer(self, url: &str, place: &Place) -> Result<Idempotency, Error> {
+        self.check()?;
+        let store = place.store(url).await?;
+        Ok(Idempotency::from_parts(self, store, Mode::Guarded))
     }
 
     fn check(&self) -> Result<(), Error> {

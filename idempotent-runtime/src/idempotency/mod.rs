@@ -7,6 +7,7 @@ mod checked;
 mod connect;
 #[cfg(feature = "http")]
 mod detached;
+mod place;
 mod replies;
 
 use std::error::Error as StdError;
@@ -22,6 +23,7 @@ pub use call::CallBuilder;
 pub use checked::{Existing, Question, Unasked, Verify};
 #[cfg(feature = "http")]
 pub(crate) use detached::Outliving;
+pub(crate) use place::Place;
 pub use replies::Replies;
 
 use crate::clock::Clock;

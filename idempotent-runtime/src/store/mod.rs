@@ -35,9 +35,10 @@ use crate::key::Key;
 use crate::record::{Completed, Recorded};
 use crate::token::Token;
 
+pub use crate::admin::Severity;
 pub use memory::MemoryStore;
 #[cfg(feature = "redis")]
-pub use redis::{Finding, RedisStore, RedisStoreBuilder, Severity};
+pub use redis::{Finding, RedisStore, RedisStoreBuilder};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub use sql::{Expired, InTransaction, Migrate, TransactionConnection};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]

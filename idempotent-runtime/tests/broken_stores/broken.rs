@@ -1,5 +1,7 @@
 //! A store that is broken in one way, around a sound one.
 
+mod admin;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -316,16 +318,6 @@ impl Broken {
             _ => {}
         }
         self.memory.change(&at, &seen, &change).await
-    }
-}
-
-impl Admin for Broken {
-    fn inspect<'a>(&'a self, key: &'a Key) -> Reply<'a, Option<Inspected>> {
-        Box::pin(self.answer_inspect(key))
-    }
-
-    fn change<'a>(&'a self, key: &'a Key, seen: &'a Inspected, change: &'a Change) -> Reply<'a, Changed> {
-        Box::pin(self.answer_change(key, seen, change))
     }
 }
 

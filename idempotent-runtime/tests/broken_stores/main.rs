@@ -154,6 +154,30 @@ const FAULTS: &[(Fault, &[&str])] = &[
     (Fault::ChangeForgetsTheReason, &["a_person_releases_a_lapsed_claim"]),
     (Fault::ChangeKeepsForever, &["what_a_person_resolved_expires_with_its_ttl"]),
     (Fault::ChangeMixesUpAttempts, &["a_person_allows_one_more_attempt", "a_person_releases_a_lapsed_claim"]),
+    (Fault::ListShowsNothing, &["list_shows_every_record_page_by_page", "list_shows_no_large_result"]),
+    (
+        Fault::ListEndsWithItsFirstPage,
+        &["list_shows_every_record_page_by_page", "list_misses_nothing_while_records_come_and_go"],
+    ),
+    (
+        Fault::ListIgnoresConditions,
+        &["list_selects_by_state", "list_selects_by_silence", "list_selects_by_what_is_left"],
+    ),
+    (Fault::ListReadsPatterns, &["list_takes_the_beginning_of_keys_as_text"]),
+    (Fault::ListCutsWords, &["a_prefix_is_not_the_beginning_of_another_name"]),
+    (Fault::ListShowsLiveAsLapsed, &["list_shows_what_inspect_shows", "list_selects_by_state"]),
+    (Fault::ListShowsWhatIsGone, &["list_shows_no_expired_record", "a_removed_record_is_absent"]),
+    (Fault::ListHidesTheUnreadable, &["list_says_what_is_unreadable"]),
+    (Fault::ListShortensErrors, &["list_shows_no_large_result", "list_shows_what_inspect_shows"]),
+    (Fault::ListTakesAnyPlace, &["list_refuses_a_place_that_is_none"]),
+    (Fault::RemoveDoesNothing, &["a_removed_record_is_absent", "a_removal_counts_once"]),
+    (Fault::RemoveIsRefused, &["a_removed_record_is_absent"]),
+    (Fault::RemoveTakesTheLiving, &["remove_leaves_a_live_run_alone"]),
+    (Fault::RemoveNeverTakesTheLiving, &["remove_takes_a_live_run_away_by_force"]),
+    (Fault::RemoveTakesWhatever, &["remove_leaves_what_moved_since_it_was_seen", "remove_of_absent_has_moved"]),
+    (Fault::RemoveTakesAll, &["remove_leaves_other_records_alone"]),
+    (Fault::RemoveWakesNobody, &["a_removal_wakes"]),
+    (Fault::SweepRemovesTheLapsed, &["a_sweep_removes_nothing_that_stands"]),
 ];
 
 /// The cases that fail on a store with this fault.

@@ -77,8 +77,11 @@ async fn shows(t: &Trial<'_>, of: Call, attempt: u32, is_left: fn(Duration) -> b
     assert_eq!(record.fingerprint, of.0.fingerprint);
     assert!(matches!(record.expires_in, Retention::For(left) if left <= 3 * LONG), "{record:?}");
     match record.state {
-        State::InProgress { remaining, lease, begun, given_up } => {
+        State::InProgress { remaining, silent_for, lease, begun, given_up } => {
             assert!(is_left(remaining), "{remaining:?} of its lease is left");
+            // One that was given up may be shown as silent since then.
+            assert!(given_up || silent_for >= lease.saturating_sub(remaining), "silent for {silent_for:?} only");
+            assert!(remaining.is_zero() || silent_for + remaining <= lease, "silent for {silent_for:?}");
             assert_eq!((lease, (begun, given_up)), (of.0.lease, marks));
         }
         other => panic!("expected a claim in progress; got {other:?}"),

@@ -31,8 +31,10 @@ mod contents;
 mod crowd;
 mod harness;
 mod lapsed;
+mod list;
 mod put_back;
 mod release;
+mod remove;
 mod renew;
 mod time;
 mod trial;
@@ -331,5 +333,31 @@ cases! {
         nothing_is_changed_where_the_record_is_gone
         a_decision_counts_once
         a_decision_wakes
+    }
+    list {
+        list_shows_every_record_page_by_page
+        list_shows_what_inspect_shows
+        list_selects_by_state
+        list_selects_by_silence
+        list_selects_by_what_is_left
+        list_takes_the_beginning_of_keys_as_text
+        a_prefix_is_not_the_beginning_of_another_name
+        list_shows_no_expired_record
+        list_misses_nothing_while_records_come_and_go
+        list_says_what_is_unreadable
+        list_shows_no_large_result
+        list_refuses_a_place_that_is_none
+    }
+    remove {
+        a_removed_record_is_absent
+        a_removed_record_is_absent_to_its_owner
+        remove_leaves_a_live_run_alone
+        remove_takes_a_live_run_away_by_force
+        remove_leaves_what_moved_since_it_was_seen
+        remove_of_absent_has_moved
+        remove_leaves_other_records_alone
+        a_removal_counts_once
+        a_removal_wakes
+        a_sweep_removes_nothing_that_stands
     }
 }

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use redis::{RedisWrite as _, Value};
+use redis::{Cmd, RedisWrite as _, Value};
 
 use super::RedisStore;
 use super::commands::{PERSISTED, call, keep, length, other_type, unexpected, unreadable_text};
 use super::error::Failure;
-use super::scripts;
+use super::findings::Finding;
+use super::scripts::{self, Script};
 use super::value::{self, Malformed, Put as _, Record, State};
-use crate::admin::{self, Admin, Change, Changed, Inspected};
+use crate::admin::{self, Admin, Change, Changed, Concern, Inspected, Leases, Marks, Page, Query, Seen, Swept};
 use crate::key::Key;
 use crate::store::{Reply, Retention, StoreError};
 use crate::token::Token;
@@ -34,17 +35,7 @@ impl Admin for RedisStore {
             };
             let script = &scripts::of(key).change;
             let mut command = call(script, key, 10, 256 + room);
-            let (state, mark) = match &seen.state {
-                admin::State::InProgress { begun, given_up: true, .. } => (b"1g ", value::mark(*begun)),
-                admin::State::InProgress { begun, .. } => (b"1p ", value::mark(*begun)),
-                admin::State::Failed { .. } => (b"1f ", ""),
-                admin::State::Completed(_) => (b"1c ", ""),
-            };
-            let mut standing = command.writer_for_next_arg();
-            standing.put(state);
-            standing.put(seen.token.text().as_bytes());
-            drop(standing);
-            command.arg(seen.attempt).arg(mark);
+            put_seen(&mut command, seen.seen());
             // A token that no call has: the claim that stood here can neither renew nor complete.
             let nobody = Token::random().text();
             match change {
@@ -61,18 +52,71 @@ impl Admin for RedisStore {
                     command.arg("fail").arg(&**reason).arg(nobody.as_bytes()).arg(runs)
                 }
             };
-            self.publish(&mut command, key);
-            match self.run(script, key, &mut command).await {
-                Ok(Value::Int(1)) => Ok(Changed::Done),
-                Ok(Value::Int(0)) | Err(Failure::WrongType) => Ok(Changed::Moved),
-                Ok(other) => Err(unexpected(&other)),
-                Err(failure) => Err(failure.into_error()),
-            }
+            self.change_record(key, script, command).await
+        })
+    }
+
+    fn list<'a>(&'a self, query: &'a Query) -> Reply<'a, Page> {
+        Box::pin(self.page(query))
+    }
+
+    fn remove<'a>(&'a self, key: &'a Key, seen: Seen, leases: Leases) -> Reply<'a, Changed> {
+        Box::pin(async move {
+            let script = &scripts::of(key).change;
+            let mut command = call(script, key, 10, 256);
+            put_seen(&mut command, seen);
+            command.arg(match leases {
+                Leases::Respected => "remove",
+                Leases::Broken => "break",
+            });
+            command.arg("").arg("").arg("");
+            self.change_record(key, script, command).await
+        })
+    }
+
+    fn sweep(&self, _: u32) -> Reply<'_, Swept> {
+        Box::pin(async { Ok(Swept::ByItself) })
+    }
+
+    fn check(&self) -> Reply<'_, Vec<Concern>> {
+        Box::pin(async {
+            let findings = RedisStore::check(self).await?;
+            let concern = |finding: Finding| Concern::new(finding.severity(), &finding, finding.advice());
+            Ok(findings.into_iter().map(concern).collect())
         })
     }
 }
 
-fn read(key: &Key, answer: &Value) -> Result<Option<Inspected>, StoreError> {
+impl RedisStore {
+    /// Runs the script that changes a record by a person's hand, and tells whoever waits.
+    async fn change_record(&self, key: &Key, script: &'static Script, mut command: Cmd) -> Result<Changed, StoreError> {
+        self.publish(&mut command, key);
+        match self.run(script, key, &mut command).await {
+            Ok(Value::Int(1)) => Ok(Changed::Done),
+            Ok(Value::Int(0)) | Err(Failure::WrongType) => Ok(Changed::Moved),
+            Ok(other) => Err(unexpected(&other)),
+            Err(failure) => Err(failure.into_error()),
+        }
+    }
+}
+
+/// What must be the same, as the first three arguments.
+fn put_seen(command: &mut Cmd, Seen { token, attempt, marks }: Seen) {
+    let (state, mark) = match marks {
+        Marks::InProgress { begun, given_up: true } => (b"1g ", value::mark(begun)),
+        Marks::InProgress { begun, given_up: false } => (b"1p ", value::mark(begun)),
+        Marks::Failed => (b"1f ", ""),
+        Marks::Completed => (b"1c ", ""),
+    };
+    let mut standing = command.writer_for_next_arg();
+    standing.put(state);
+    standing.put(token.text().as_bytes());
+    drop(standing);
+    command.arg(attempt).arg(mark);
+}
+
+/// Reads what `inspect.lua` answers.
+pub(super) fn read(key: &Key, answer: &Value) -> Result<Option<Inspected>, StoreError> {
     let Value::Array(parts) = answer else { return Err(unexpected(answer)) };
     let (text, left) = match parts.as_slice() {
         [Value::Nil, _] => return Ok(None),
@@ -87,7 +131,7 @@ fn read(key: &Key, answer: &Value) -> Result<Option<Inspected>, StoreError> {
             let left = left.ok_or_else(|| unreadable(key, PERSISTED))?;
             let since_renewal = kept.saturating_sub(left);
             let remaining = if given_up { Duration::ZERO } else { lease.saturating_sub(since_renewal) };
-            admin::State::InProgress { remaining, lease, begun, given_up }
+            admin::State::InProgress { remaining, silent_for: since_renewal, lease, begun, given_up }
         }
         State::Failed(error) => admin::State::Failed { last_error: error.into() },
         State::Completed(result) => admin::State::Completed(result),

@@ -10,13 +10,14 @@ use super::RedisStore;
 use super::address::How;
 use super::cluster::Cluster;
 use super::connection::{Connections, Place, Timeouts};
-use super::findings::{Finding, Severity};
+use super::findings::Finding;
 use super::link::Link;
 use super::replicas::Replicas;
 use super::sentinel::Sentinel;
 #[cfg(feature = "tls")]
 use super::tls::{Certificates, Tls, Trust};
 use super::url::{Deployment, Named};
+use crate::admin::Severity;
 use crate::store::StoreError;
 
 /// What is made of a server that evicts records.

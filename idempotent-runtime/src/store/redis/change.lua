@@ -1,9 +1,9 @@
 -- Changes a record by a person's hand, if it still is as it was seen.
 --
 -- ARGV     state and token as seen · the attempt as seen · 'begun' or 'claimed' as seen, '' where not in progress ·
---          'resolve' or 'fail' · the result, or the error · for a resolved record: how long to keep it in ms, '' for
---          ever; for a failed one: a token that no call has · its attempt · the command that tells the end, '' for none ·
---          its channel
+--          'resolve', 'fail', 'remove', or 'break' to remove a live run's too · the result, or the error · for a resolved
+--          record: how long to keep it in ms, '' for ever; for a failed one: a token that no call has · its attempt · the
+--          command that tells the end, '' for none · its channel
 -- returns  1 done · 0 moved
 local seen, seen_attempt, seen_mark, change, content, extra, attempt, publish, channel = unpack(ARGV)
 
@@ -27,7 +27,7 @@ if seen_mark ~= '' then
   local kept = held ~= '' and (mark == 'begun' or found == 'after-begun') and held or retention
   -- A person changes nothing of a live run.
   local rest = left()
-  if rest < 0 or (string.sub(record, 2, 2) == 'p' and kept - rest < tonumber(lease)) then
+  if change ~= 'break' and (rest < 0 or string.sub(record, 2, 2) == 'p' and kept - rest < tonumber(lease)) then
     return 0
   end
 end
@@ -38,6 +38,11 @@ local function tell()
     redis.pcall(publish, channel, change)
   end
   return 1
+end
+
+if change == 'remove' or change == 'break' then
+  drop()
+  return tell()
 end
 
 if change == 'resolve' then

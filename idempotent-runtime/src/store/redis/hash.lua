@@ -61,6 +61,11 @@ end
 -- Keeps a record that stands for so many ms from now.
 local keep = put
 
+-- Removes the record, and nothing else of the Hash.
+local function drop()
+  redis.call('HDEL', key, field)
+end
+
 -- For how many ms it is still kept; -1 for ever.
 local function left()
   return kept_until and kept_until - now or -1

@@ -4,6 +4,7 @@
 //! The parts, from the outside in:
 //!
 //! - `commands`, `admin`: what each operation sends, and what it makes of the answer
+//! - `listing`: many records, a page at a time
 //! - `value`: the text of a record
 //! - `scripts`: the Lua files
 //! - `fields`: first calls of steps
@@ -34,6 +35,7 @@ mod heads;
 mod inquiry;
 mod link;
 mod listener;
+mod listing;
 mod reading;
 mod replicas;
 mod scripts;
@@ -50,7 +52,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::builder::RedisStoreBuilder;
-pub use self::findings::{Finding, Severity};
+pub use self::findings::Finding;
 use self::heads::Heads;
 use self::link::Link;
 use self::replicas::Replicas;

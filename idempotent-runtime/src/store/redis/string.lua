@@ -22,6 +22,11 @@ local function keep(_, kept)
   redis.call('PEXPIRE', key, kept)
 end
 
+-- Removes the record.
+local function drop()
+  redis.call('DEL', key)
+end
+
 -- For how many ms it is still kept; -1 for ever.
 local function left()
   return redis.call('PTTL', key)

@@ -12,6 +12,7 @@
 //! - `row`: a record as columns
 //! - `statements`, `table`, `migrations`: the SQL, its names, and how the table comes to be
 //! - `sweep`: removing what has expired
+//! - `listing`, `findings`: many records, and what is dangerous to them
 //! - `connections`, `connection`: connections for each runtime, and what is said on one
 //! - `within`, `in_transaction`: a claim in its caller's own transaction, and what counts as one
 //! - `error`: what the client's errors mean
@@ -87,6 +88,22 @@ macro_rules! store {
             fn change<'a>(&'a self, key: &'a Key, seen: &'a Inspected, change: &'a Change) -> Reply<'a, Changed> {
                 Box::pin(self.0.change(key, seen, change))
             }
+
+            fn list<'a>(&'a self, query: &'a Query) -> Reply<'a, Page> {
+                Box::pin(self.0.page(query))
+            }
+
+            fn remove<'a>(&'a self, key: &'a Key, seen: Seen, leases: Leases) -> Reply<'a, Changed> {
+                Box::pin(self.0.remove(key, seen, leases))
+            }
+
+            fn sweep(&self, batch: u32) -> Reply<'_, Swept> {
+                Box::pin(async move { self.0.sweep(batch).await.map(Swept::Removed) })
+            }
+
+            fn check(&self) -> Reply<'_, Vec<Concern>> {
+                Box::pin(self.0.check())
+            }
         }
 
         impl $store {
@@ -146,7 +163,9 @@ macro_rules! store {
 mod connection;
 mod connections;
 mod error;
+mod findings;
 mod in_transaction;
+mod listing;
 mod migrations;
 #[cfg(feature = "postgres")]
 mod postgres;

@@ -14,7 +14,7 @@ use super::migrations::{self, Migrate};
 use super::records::Records;
 use super::settings::{Settings, settings};
 use super::sweep::Expired;
-use crate::admin::{Admin, Change, Changed, Inspected};
+use crate::admin::{Admin, Change, Changed, Concern, Inspected, Leases, Page, Query, Seen, Swept};
 use crate::key::Key;
 use crate::record::{Completed, Recorded};
 use crate::store::{

@@ -218,7 +218,7 @@ impl Records {
         Err(StoreError::unavailable(format!("the record of {key} changed {TRIES} times while it was being decided")))
     }
 
-    async fn read(&self, key: &Key) -> Result<Read, StoreError> {
+    pub(super) async fn read(&self, key: &Key) -> Result<Read, StoreError> {
         for _ in 0..TRIES {
             match self.rows(&self.0.statements.read, vec![Value::Bytes(Some(row::digest(key)))]).await {
                 Ok(rows) => {

@@ -52,7 +52,7 @@ pub(super) fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
-fn moment(micros: i64) -> Duration {
+pub(super) fn moment(micros: i64) -> Duration {
     Duration::from_micros(u64::try_from(micros).unwrap_or_default())
 }
 
@@ -296,7 +296,7 @@ fn read_before(json: Option<&str>) -> Option<Before> {
 
 /// The inner `None` is a record without one, the outer one that cannot be read.
 #[allow(clippy::option_option)]
-fn read_fingerprint(text: Option<String>) -> Option<Option<Fingerprint>> {
+pub(super) fn read_fingerprint(text: Option<String>) -> Option<Option<Fingerprint>> {
     text.map_or(Some(None), |text| Fingerprint::parse(&text).map(Some))
 }
 
@@ -326,16 +326,21 @@ pub(super) fn taken(row: &Row) -> Result<((Vec<u8>, Place), Expired), StoreError
 }
 
 fn state(row: &Row, fence: i64, expires: Option<Moment>) -> Result<State, Malformed> {
-    let format = row.int(3).map_err(|error| Malformed(error.to_string()))?;
-    if format != Some(FORMAT) {
-        let format = format.unwrap_or_default();
-        return Err(Malformed(format!("its format {format} is not {FORMAT}, the only one that is known here")));
-    }
+    known_format(row.int(3).map_err(|error| Malformed(error.to_string()))?)?;
     match Cells(row).state(fence, expires) {
         Ok(Some(state)) => Ok(state),
         Ok(None) => Err(Malformed("its row is no record".to_owned())),
         Err(error) => Err(Malformed(error.to_string())),
     }
+}
+
+/// Whether the row is of the format that is known here.
+pub(super) fn known_format(format: Option<i64>) -> Result<(), Malformed> {
+    if format == Some(FORMAT) {
+        return Ok(());
+    }
+    let format = format.unwrap_or_default();
+    Err(Malformed(format!("its format {format} is not {FORMAT}, the only one that is known here")))
 }
 
 struct Cells<'a>(&'a Row);

@@ -13,7 +13,7 @@ use super::migrations::{self, Migrate};
 use super::records::Records;
 use super::settings::{Settings, settings};
 use super::sweep::Expired;
-use crate::admin::{Admin, Change, Changed, Inspected};
+use crate::admin::{Admin, Change, Changed, Concern, Inspected, Leases, Page, Query, Seen, Swept};
 use crate::key::Key;
 use crate::record::{Completed, Recorded};
 use crate::store::{
@@ -118,7 +118,8 @@ impl SqliteStoreBuilder {
         }
         let options = SqliteConnectOptions::from_str(url).map_err(StoreError::refused)?;
         let options = options
-            .create_if_missing(true)
+            // Whoever makes the table by hand makes the file with it.
+            .create_if_missing(self.settings.migrate == Migrate::AtStart)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(self.settings.limits.timeout)

@@ -47,6 +47,12 @@ pub(super) struct Statements {
     pub(super) take: SqlStr,
     /// `$1` digest, `$2` fence, `$3` revision: removes an expired record that was handed on.
     pub(super) remove: SqlStr,
+    /// `$1` digest, `$2` how many: what a list needs of the rows after this one.
+    pub(super) list: SqlStr,
+    /// `$1` digest, `$2` fence, `$3` revision: removes a record as it was seen.
+    pub(super) remove_seen: SqlStr,
+    /// How many records have expired for longer than a sweeper needs; not counted to the end.
+    pub(super) overdue: SqlStr,
     /// The same for a claim in its caller's transaction.
     pub(super) within: Within,
 }
@@ -79,6 +85,9 @@ impl Statements {
             put_off: build.put_off(),
             take: build.take(),
             remove: build.remove(),
+            list: build.list(),
+            remove_seen: build.remove_seen(),
+            overdue: build.overdue(),
             within: build.within(),
         }
     }
@@ -237,6 +246,22 @@ impl Build<'_> {
         let whole = "DELETE FROM {table} WHERE digest = $1 AND fence = $2 AND revision = $3 AND expires_at <= {now} \
                      RETURNING fence";
         self.finish(3, whole)
+    }
+
+    fn list(&self) -> SqlStr {
+        let columns = super::listing::COLUMNS;
+        self.finish(2, &format!("SELECT {{now}}, {columns} FROM {{table}} WHERE digest > $1 ORDER BY digest LIMIT $2"))
+    }
+
+    fn remove_seen(&self) -> SqlStr {
+        let sql = "DELETE FROM {table} WHERE digest = $1 AND fence = $2 AND revision = $3 RETURNING fence";
+        self.finish(3, sql)
+    }
+
+    fn overdue(&self) -> SqlStr {
+        // By half an hour: nobody sweeps.
+        let late = "due <= {now} - 1800000000 AND expires_at <= {now}";
+        self.finish(0, &format!("SELECT count(*) FROM (SELECT 1 FROM {{table}} WHERE {late} LIMIT 10000) late"))
     }
 
     /// Who is due, oldest first, `$1` of them. Rows that another sweeper or a call has locked are left to it.

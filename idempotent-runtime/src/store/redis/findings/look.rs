@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(judged("connected_slaves:0\r\n", 1), [few(0, 1)]);
         assert_eq!(judged("connected_slaves:1\r\n", 2), [few(1, 2)]);
         assert_eq!(judged("connected_slaves:2\r\n", 2), []);
-        assert_eq!(few(1, 2).severity(), super::super::Severity::Serious);
+        assert_eq!(few(1, 2).severity(), crate::admin::Severity::Serious);
     }
 
     #[test]

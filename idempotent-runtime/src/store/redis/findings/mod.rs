@@ -11,6 +11,7 @@ use std::fmt;
 use std::time::Duration;
 
 pub(super) use self::time::LastLook;
+use crate::admin::Severity;
 
 /// Something about a server that its records may suffer from; [`RedisStore::check`](super::RedisStore::check) finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,16 +88,6 @@ pub enum Finding {
         /// How long it took.
         round_trip: Duration,
     },
-}
-
-/// How much a [`Finding`] matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Severity {
-    /// Good to know, and often as it should be.
-    Notice,
-    /// Handlers will run twice, or not at all.
-    Serious,
 }
 
 impl Finding {
