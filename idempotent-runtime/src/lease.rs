@@ -21,6 +21,8 @@ pub(crate) struct Lease {
     /// The handle that claimed: weak, since its keeper knows the lease.
     pub(crate) core: Weak<Core>,
     clock: Clock,
+    /// When its claim was asked for.
+    since: Moment,
     belief: Mutex<Belief>,
 }
 
@@ -71,7 +73,7 @@ impl Lease {
             asking: false,
             waiter: None,
         };
-        Arc::new(Self { key, token, length, attempt, fence, core, clock, belief: Mutex::new(belief) })
+        Arc::new(Self { key, token, length, attempt, fence, core, clock, since: sent, belief: Mutex::new(belief) })
     }
 
     /// Whether the handler may be polled now. Unless it may, the task of `cx` is woken at the next news; a loss wakes
@@ -99,6 +101,11 @@ impl Lease {
     pub(crate) fn remaining(&self) -> Duration {
         let belief = self.belief();
         if belief.word == Word::Lost { Duration::ZERO } else { belief.deadline.since(self.clock.now()) }
+    }
+
+    /// For how long the claim has stood.
+    pub(crate) fn age(&self, now: Moment) -> Duration {
+        now.since(self.since)
     }
 
     pub(crate) fn is_lost(&self) -> bool {

@@ -36,13 +36,16 @@
 //! | guard HTTP requests by their `Idempotency-Key` | `http` (features `http`, `axum`, `reqwest`) |
 //! | look at records, and decide | [`Idempotency::inspect`], [`Idempotency::list`], [`admin`], the program `idempotent` |
 //! | try it on live traffic | [`Idempotency::shadow`] |
+//! | see what waits for somebody | `dashboard` (feature `dashboard`), the guide's page on the night shift |
 //! | write a store of your own | [`Store`], and the conformance suite (feature `conformance`) |
 //!
 //! It needs a tokio runtime with time enabled. Features: `redis`, `tls`, `postgres`, `sqlite`, `http`, `axum`, `reqwest`,
-//! `metrics`, `conformance`, `testing`; `uuid`, `time`,
+//! `dashboard`, `metrics`, `cache`, `conformance`, `testing`; `uuid`, `time`,
 //! `chrono`, `jiff` and `rust_decimal` for key parts of these crates' types.
 
 pub mod admin;
+#[cfg(feature = "dashboard")]
+pub mod dashboard;
 #[cfg(all(feature = "http", any(test, fuzzing)))]
 #[doc(hidden)]
 pub mod fuzzed;

@@ -2,11 +2,13 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tracing::Span;
 use tracing::field::Empty;
 
 use crate::error::Error;
+use crate::idempotency::Core;
 use crate::key::Key;
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::store::{Reply, Store, StoreError};
@@ -28,9 +30,30 @@ pub(crate) fn span(key: &Key, owner: &Arc<str>) -> Span {
 pub(crate) struct Call {
     #[cfg(feature = "metrics")]
     running: Option<meter::Running>,
+    /// When the call began, where somebody counts what claims take.
+    #[cfg(feature = "dashboard")]
+    asked: Option<std::time::Instant>,
 }
 
 impl Call {
+    /// The call begins.
+    #[cfg_attr(not(feature = "dashboard"), expect(unused_variables, clippy::unused_self))]
+    pub(crate) fn asks(&mut self, core: &Core) {
+        #[cfg(feature = "dashboard")]
+        {
+            self.asked = core.tally.get().map(|_| std::time::Instant::now());
+        }
+    }
+
+    /// The claim is answered.
+    #[cfg_attr(not(feature = "dashboard"), expect(unused_variables, clippy::unused_self))]
+    pub(crate) fn decided(&mut self, core: &Core, key: &Key) {
+        #[cfg(feature = "dashboard")]
+        if let Some((tally, asked)) = core.tally.get().zip(self.asked.take()) {
+            tally.claimed(key.prefix(), asked.elapsed());
+        }
+    }
+
     /// The handler starts to run.
     #[cfg_attr(not(feature = "metrics"), expect(unused_variables, clippy::unused_self))]
     pub(crate) fn running(&mut self, key: &Key) {
@@ -50,8 +73,12 @@ impl Call {
     }
 
     /// The call has ended.
-    pub(crate) fn ended(&mut self, span: &Span, key: &Key, outcome: &Outcome) {
+    pub(crate) fn ended(&mut self, core: &Core, span: &Span, key: &Key, outcome: &Outcome) {
         self.stopped();
+        #[cfg(feature = "dashboard")]
+        if let Some(tally) = core.tally.get() {
+            tally.ended(key.prefix(), outcome.as_str());
+        }
         span.record("outcome", outcome.as_str());
         if let Some(attempt) = outcome.attempt() {
             span.record("attempt", attempt);
@@ -62,7 +89,7 @@ impl Call {
         #[cfg(feature = "metrics")]
         metrics::counter!("idempotent_calls_total", "prefix" => key.prefix().to_owned(), "outcome" => outcome.as_str())
             .increment(1);
-        let _ = key;
+        let _ = (core, key);
     }
 }
 
@@ -161,6 +188,13 @@ pub(crate) fn shadow(key: &Key, would: Would, why: &dyn Display) {
     tracing::debug!(%key, would, %why, "in shadow: running all the same");
     #[cfg(feature = "metrics")]
     metrics::counter!("idempotent_shadow_total", "prefix" => key.prefix().to_owned(), "would" => would).increment(1);
+}
+
+/// How long the oldest claim that is kept has stood, as often as somebody looks after it.
+pub(crate) fn oldest_in_progress(store: &dyn Store, age: Duration) {
+    #[cfg(feature = "metrics")]
+    metrics::gauge!("idempotent_oldest_in_progress_seconds", "store" => store.name()).set(age.as_secs_f64());
+    let _ = (store, age);
 }
 
 fn count(name: &'static str) {

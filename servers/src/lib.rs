@@ -32,6 +32,7 @@
 //! **What is missing.** `cargo xtask setup` installs the servers. Where one is missing, [`needed`]
 //! leaves a test out and says so; under `cargo xtask test` it fails instead.
 
+mod browser;
 mod cluster;
 mod error;
 mod needed;
@@ -48,6 +49,7 @@ mod redis;
 mod resp;
 mod sentinel;
 
+pub use browser::Browser;
 pub use cluster::Cluster;
 pub use error::Error;
 pub use needed::{REQUIRE_VARIABLE, needed};

@@ -36,6 +36,10 @@ pub enum Program {
     PgBouncer,
     /// curl: a client of HTTP that is not ours.
     Curl,
+    /// A browser.
+    Chromium,
+    /// What drives it for a test.
+    ChromeDriver,
 }
 
 impl Program {
@@ -51,6 +55,8 @@ impl Program {
         Self::Initdb,
         Self::PgBouncer,
         Self::Curl,
+        Self::Chromium,
+        Self::ChromeDriver,
     ];
 
     /// The program's file.
@@ -90,6 +96,8 @@ impl Program {
             Self::Initdb => of_postgres("initdb"),
             Self::PgBouncer => installed("pgbouncer", USUAL),
             Self::Curl => installed("curl", USUAL),
+            Self::Chromium => installed("chromium", USUAL),
+            Self::ChromeDriver => installed("chromedriver", USUAL),
             Self::Redis8_2 | Self::Valkey9_1 => Vec::new(),
         }
     }
@@ -108,6 +116,8 @@ impl fmt::Display for Program {
             Self::Initdb => "PostgreSQL's initdb",
             Self::PgBouncer => "pgbouncer",
             Self::Curl => "curl",
+            Self::Chromium => "chromium",
+            Self::ChromeDriver => "chromedriver",
         })
     }
 }

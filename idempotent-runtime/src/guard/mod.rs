@@ -156,6 +156,7 @@ impl Guard {
             match &mut self.stage {
                 Stage::Fresh => {
                     self.recorder = context::recorder();
+                    self.observed.asks(&self.core);
                     self.stage = match self.mode {
                         Mode::Disabled => self.unguarded(),
                         Mode::Shadow => self.claiming(None),
@@ -170,6 +171,7 @@ impl Guard {
                 }
                 Stage::Claiming(claiming) => {
                     let decision = ready!(claiming.as_mut().poll(cx));
+                    self.observed.decided(&self.core, &self.wanted.key);
                     let decision = if self.mode == Mode::Shadow { self.shadowed(decision) } else { decision };
                     self.stage = match decision {
                         Decision::Run(owned) => self.running(owned),
@@ -355,7 +357,7 @@ impl Guard {
 
     /// Tells everybody who listens what the call came to.
     pub(crate) fn end(&mut self, outcome: &Outcome) {
-        self.observed.ended(&self.span, &self.wanted.key, outcome);
+        self.observed.ended(&self.core, &self.span, &self.wanted.key, outcome);
         if let Some(recorder) = self.recorder.take() {
             recorder.record(outcome.clone());
         }

@@ -83,6 +83,9 @@ pub(crate) struct Core {
     pub(crate) recent: Option<Recent>,
     /// Calls in flight, where they are collapsed.
     pub(crate) flights: Option<Arc<Flights>>,
+    /// What calls came to, once a page shows it.
+    #[cfg(feature = "dashboard")]
+    pub(crate) tally: std::sync::OnceLock<crate::dashboard::Tally>,
     /// Where calls in a caller's transaction keep their records.
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) tables: Tables,
@@ -315,6 +318,8 @@ impl Idempotency {
                 #[cfg(feature = "cache")]
                 recent,
                 flights,
+                #[cfg(feature = "dashboard")]
+                tally: std::sync::OnceLock::new(),
                 #[cfg(any(feature = "postgres", feature = "sqlite"))]
                 tables,
             }),

@@ -52,6 +52,7 @@ pub(super) async fn rounds(open: Open, means: Means) {
             Woken::Answered(at) => next = earlier(next, at),
             Woken::Due => {
                 let round = begin(&post, clock.now());
+                observe::oldest_in_progress(&*means.store, round.oldest);
                 backlog.extend(round.due);
                 next = round.next;
                 while errands.try_join_next().is_some() {}
@@ -101,6 +102,8 @@ struct Round {
     due: Vec<Arc<Lease>>,
     errands: Vec<Errand>,
     next: Option<Moment>,
+    /// For how long the oldest claim has stood.
+    oldest: Duration,
     last: bool,
 }
 
@@ -109,8 +112,9 @@ fn begin(post: &Post, now: Moment) -> Round {
     // A round that was planned stays planned, even if the leases that it was for have left: each of a row of short calls
     // would have to plan it, and wake the keeper, again.
     let mut next = state.next_round.filter(|planned| *planned > now);
-    let mut due = Vec::new();
+    let (mut due, mut oldest) = (Vec::new(), Duration::ZERO);
     for (_, lease) in &state.leases {
+        oldest = oldest.max(lease.age(now));
         match lease.renew_at() {
             // A little before its time, so that leases that are due one after the other are looked for once.
             Some(at) if at <= now.after(lease.length / 24) => {
@@ -123,7 +127,7 @@ fn begin(post: &Post, now: Moment) -> Round {
     state.next_round = next;
     let errands = std::mem::take(&mut state.errands);
     let last = state.closing && state.leases.is_empty() && errands.is_empty();
-    Round { due, errands, next, last }
+    Round { due, errands, next, oldest, last }
 }
 
 /// Renews one lease, once: what is not answered is asked again in a later round. When that is.

@@ -43,6 +43,8 @@ impl Manager {
             Program::Postgres | Program::Initdb => ("postgresql", "postgresql@17"),
             Program::PgBouncer => ("pgbouncer", "pgbouncer"),
             Program::Curl => ("curl", "curl"),
+            Program::Chromium => ("chromium", "chromium"),
+            Program::ChromeDriver => ("chromium-driver", "chromedriver"),
             _ => return None,
         };
         Some(if self == Self::Homebrew { homebrew } else { debian })
