@@ -98,7 +98,10 @@ fn summary(row: &Row, now: Duration, expires_in: Retention) -> Result<Result<Sum
             }
             _ => return Ok(None),
         };
-        let owner = row.text(7)?.unwrap_or_default().into();
+        // As in `inspect`: of a record that has ended the row says who made it, and the record does not.
+        let owner =
+            if matches!(state, State::InProgress { .. }) { row.text(7)?.unwrap_or_default() } else { String::new() };
+        let owner = owner.into();
         Ok(Some(Summary { token, attempt, owner, fingerprint, state, expires_in }))
     };
     Ok(cells()?.ok_or_else(|| Malformed("its row is no record".to_owned())))
