@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    allow_one_more, completions, doctor, inspect, key, list, migrate, purge, release, resolve, stats, sweep, watch,
+    allow_one_more, completions, dashboard, doctor, inspect, key, list, migrate, purge, release, resolve, stats, sweep,
+    watch,
 };
 use crate::exit;
 
@@ -66,6 +67,8 @@ pub(crate) enum Command {
     Sweep(sweep::Options),
     /// Say what is dangerous to the records, and what to do about it
     Doctor(doctor::Options),
+    /// Serve a page that shows what waits for somebody
+    Dashboard(dashboard::Options),
     /// Make the table, or bring it up to date
     Migrate(migrate::Options),
     /// Print completions for a shell

@@ -36,7 +36,7 @@
 //! | guard HTTP requests by their `Idempotency-Key` | `http` (features `http`, `axum`, `reqwest`) |
 //! | look at records, and decide | [`Idempotency::inspect`], [`Idempotency::list`], [`admin`], the program `idempotent` |
 //! | try it on live traffic | [`Idempotency::shadow`] |
-//! | see what waits for somebody | `dashboard` (feature `dashboard`), the guide's page on the night shift |
+//! | see what waits for somebody | `dashboard` (feature `dashboard`), the guide's page on operating it |
 //! | write a store of your own | [`Store`], and the conformance suite (feature `conformance`) |
 //!
 //! It needs a tokio runtime with time enabled. Features: `redis`, `tls`, `postgres`, `sqlite`, `http`, `axum`, `reqwest`,

@@ -8,7 +8,7 @@ use tests::example;
 
 const ALERTS: &str = include_str!("../../examples/observability/alerts.yml");
 const DASHBOARD: &str = include_str!("../../examples/observability/grafana.json");
-const GUIDE: &str = include_str!("../../idempotent-runtime/src/guide/night_shift.md");
+const GUIDE: &str = include_str!("../../idempotent-runtime/src/guide/signals.md");
 const OBSERVED: &str = include_str!("../../idempotent-runtime/src/observe.rs");
 
 /// Every `idempotent_…` in a text, a histogram by its own name.

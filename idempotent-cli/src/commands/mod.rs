@@ -2,6 +2,7 @@
 
 pub(crate) mod allow_one_more;
 pub(crate) mod completions;
+pub(crate) mod dashboard;
 pub(crate) mod doctor;
 pub(crate) mod inspect;
 pub(crate) mod key;
@@ -38,6 +39,7 @@ pub(crate) async fn run(Cli { global, command }: Cli) -> Result<ExitCode, Failur
         Command::Purge(options) => purge::run(&options, &global, out).await,
         Command::Sweep(options) => sweep::run(&options, &global, out).await,
         Command::Doctor(options) => return doctor::run(&options, &global, out).await,
+        Command::Dashboard(options) => dashboard::run(&options, &global, out).await,
         Command::Migrate(options) => migrate::run(&options, &global, out).await,
         Command::Completions(options) => completions::run(&options, out),
     }

@@ -1,6 +1,7 @@
 //! The built program, on every store that a process can reach.
 
 mod changes;
+mod dashboard;
 mod listing;
 mod plain;
 mod support;

@@ -117,7 +117,7 @@ pub(crate) fn idempotent<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>
     Ran::of(command(arguments).stdin(Stdio::null()).output().expect("the program starts"))
 }
 
-fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+pub(crate) fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_idempotent"));
     for name in ["IDEMPOTENT_URL", "IDEMPOTENT_NAMESPACE", "IDEMPOTENT_WHO", "IDEMPOTENT_SECRET", "NO_COLOR"] {
         command.env_remove(name);

@@ -11,7 +11,7 @@ pub mod operating {}
 #[cfg(feature = "redis")]
 #[doc = include_str!("redis.md")]
 pub mod redis {}
-#[doc = include_str!("night_shift.md")]
-pub mod night_shift {}
+#[doc = include_str!("signals.md")]
+pub mod signals {}
 #[doc = include_str!("sql.md")]
 pub mod sql {}
