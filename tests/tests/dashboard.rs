@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Serves the pages on a free port.
 async fn serve(dashboard: Dashboard) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
-    let url = format!("http://{}/duty/", listener.local_addr().expect("an address"));
+    let url = format!("http://{}/duty", listener.local_addr().expect("an address"));
     let pages = Router::new().nest("/duty", dashboard.router());
     tokio::spawn(async move { axum::serve(listener, pages).await });
     url

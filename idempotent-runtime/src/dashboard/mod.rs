@@ -84,7 +84,7 @@ impl Dashboard {
         self
     }
 
-    /// The pages, to be served at `/` or nested under a path.
+    /// The pages, to be served at `/` or nested under a path: then the first one is at the path without a slash at its end.
     pub fn router(self) -> Router {
         let Self { idempotency, writable, results } = self;
         let form_token = Alphanumeric.sample_string(&mut rand::rng(), 32);
