@@ -14,16 +14,13 @@ use crate::output;
 /// Writes audit lines, and the runtime's warnings, where they belong.
 pub(crate) fn install(global: &Global) -> Result<(), Failure> {
     let log = tracing_subscriber::fmt().with_max_level(LevelFilter::WARN);
-    match &global.audit {
-        Some(path) => {
-            let file = OpenOptions::new().create(true).append(true).open(path);
-            let file = file.with_context(|| format!("the audit log {} cannot be written", path.display()))?;
-            log.with_ansi(false).with_writer(Mutex::new(file)).init();
-        }
-        None => {
-            let colours = output::may_colour(std::io::stderr().is_terminal());
-            log.with_ansi(colours).with_writer(std::io::stderr).init();
-        }
+    if let Some(path) = &global.audit {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let file = file.with_context(|| format!("the audit log {} cannot be written", path.display()))?;
+        log.with_ansi(false).with_writer(Mutex::new(file)).init();
+    } else {
+        let colours = output::may_colour(std::io::stderr().is_terminal());
+        log.with_ansi(colours).with_writer(std::io::stderr).init();
     }
     Ok(())
 }

@@ -31,7 +31,7 @@ pub(crate) fn text(time: Duration) -> String {
         let number = millis / unit;
         millis %= unit;
         // Below a minute people do not count milliseconds.
-        if number > 0 && !(name == "ms" && !parts.is_empty()) {
+        if number > 0 && (name != "ms" || parts.is_empty()) {
             parts.push(format!("{number}{name}"));
         } else if !parts.is_empty() {
             break;

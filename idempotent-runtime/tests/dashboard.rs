@@ -45,7 +45,8 @@ async fn post(pages: &Router, fields: &[(&str, &str)], headers: &[(&str, &str)])
 }
 
 fn escape(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    let bytes: Vec<_> = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    bytes.concat()
 }
 
 /// The value of a hidden field of the form on a page.
@@ -203,7 +204,7 @@ async fn what_stands_in_a_record_is_text_on_the_page() {
     let list = get(&pages, "/records?state=completed").await;
     assert!(list.text.contains("order:consume:") && !list.text.contains("<script>alert"), "{}", list.text);
     let key = idempotency.key("order:consume", &[&"<script>alert(1)</script>"]).unwrap();
-    let path: String = key.as_str().bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let path = escape(key.as_str());
     let record = get(&pages, &format!("/record?key={path}")).await;
     assert!(record.text.contains("&lt;img src=x") && !record.text.contains("<img"), "{}", record.text);
     let policy = record.headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();

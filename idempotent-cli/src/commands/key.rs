@@ -40,7 +40,7 @@ pub(crate) fn run(options: &Options, global: &Global, out: Out) -> Result<(), Fa
         }
         None => options.secret.clone().map(String::into_bytes),
     };
-    let settings = secret.iter().fold(access::settings(global), |settings, secret| settings.secret(secret));
+    let settings = secret.iter().fold(access::settings(global), idempotent_runtime::Builder::secret);
     // A key is derived the same on every store.
     let idempotency = settings.build(MemoryStore::new())?;
     let parts: Vec<&dyn KeyPart> = options.parts.iter().map(|part| part as &dyn KeyPart).collect();

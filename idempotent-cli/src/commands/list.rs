@@ -39,10 +39,14 @@ pub(crate) async fn run(options: &Options, global: &Global, out: Out) -> Result<
         bar.inc(records.len() as u64);
         shown += records.len();
         if global.json {
-            records.iter().try_for_each(|listed| out.json(&output::listed(listed)))?;
+            for listed in &records {
+                out.json(&output::listed(listed))?;
+            }
         } else if !records.is_empty() {
             let mut table = if is_first { Table::new(output::HEAD) } else { Table::headless() };
-            records.iter().for_each(|listed| table.row(output::row(listed)));
+            for listed in &records {
+                table.row(output::row(listed));
+            }
             bar.suspend(|| out.text(&table.text(out)))?;
             is_first = false;
         }

@@ -102,7 +102,15 @@ pub(crate) fn row(listed: &Listed) -> [(String, Paint); 7] {
     let state = (standing.as_str().to_owned(), standing.into());
     let Ok(record) = &listed.record else {
         let why = listed.record.as_ref().err().map(ToString::to_string).unwrap_or_default();
-        return [plain(key), state, plain("".into()), plain("".into()), plain("".into()), plain("".into()), plain(why)];
+        return [
+            plain(key),
+            state,
+            plain(String::new()),
+            plain(String::new()),
+            plain(String::new()),
+            plain(String::new()),
+            plain(why),
+        ];
     };
     let (silence, more) = match &record.state {
         State::InProgress { silent_for, begun, given_up, .. } => {

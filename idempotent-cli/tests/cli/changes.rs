@@ -48,12 +48,15 @@ fn a_record_is_released(place: &Place) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let log = folder.path().join("audit.log");
     let log_argument = log.to_str().expect("a name in UTF-8");
-    let done = place.run(["release", STUCK, "--who", "grace", "--why", "no effect", "--yes", "--audit", log_argument]);
-    done.ends_with(0);
-    assert!(done.out.contains(STUCK) && done.err.is_empty(), "{done:?}");
-    let line = std::fs::read_to_string(&log).expect("the audit log");
-    assert!(line.contains("grace") && line.contains("no effect") && line.contains(STUCK), "{line}");
-    assert!(!line.contains('\u{1b}'), "{line}");
+    let released =
+        place.run(["release", STUCK, "--who", "grace", "--why", "no effect", "--yes", "--audit", log_argument]);
+    released.ends_with(0);
+    assert!(released.out.contains(STUCK) && released.err.is_empty(), "{released:?}");
+    let audit_line = std::fs::read_to_string(&log).expect("the audit log");
+    for part in ["grace", "no effect", STUCK] {
+        assert!(audit_line.contains(part), "{audit_line}");
+    }
+    assert!(!audit_line.contains('\u{1b}'), "{audit_line}");
     let record = place.run(["inspect", "--json", STUCK]).json();
     assert_eq!((&record["state"], &record["last_error"]), (&"failed".into(), &"no effect".into()));
 }

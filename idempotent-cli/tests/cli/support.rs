@@ -42,6 +42,7 @@ pub(crate) fn postgres() -> Option<Place> {
     Some(Place { name: "postgres", url: server.url(), _server: Server::Postgres(server) })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as for the others, which may be missing")]
 pub(crate) fn sqlite() -> Option<Place> {
     let folder = TempDir::with_prefix("idempotent-cli-").expect("a temporary folder");
     let url = format!("sqlite:{}", folder.path().join("idempotency.db").display());

@@ -177,6 +177,7 @@ impl Core {
     }
 
     /// What a change came to. Whatever the answer, it may have been done.
+    #[cfg_attr(not(feature = "cache"), expect(clippy::unused_self, reason = "with the feature `cache` it forgets"))]
     fn changed(&self, key: &Key, changed: Result<Changed, StoreError>) -> Result<Changed, Error> {
         #[cfg(feature = "cache")]
         if let Some(recent) = &self.recent {

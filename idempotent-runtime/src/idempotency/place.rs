@@ -112,6 +112,7 @@ impl Place {
 }
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn refused(why: crate::StoreError) -> Error {
     Error::configuration(why.to_string())
 }

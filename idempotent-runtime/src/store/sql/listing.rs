@@ -108,7 +108,13 @@ fn summary(row: &Row, now: Duration, expires_in: Retention) -> Result<Result<Sum
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    use std::fmt::Write as _;
+
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing to a string does not fail.
+        _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn digest(cursor: &Cursor) -> Result<Vec<u8>, StoreError> {

@@ -23,9 +23,7 @@ impl Tiers {
         match (&word, &answer) {
             // The front counts as the truth does: what it says of this run is right.
             (Word::Ours { attempt }, ClaimAnswer::Acquired(acquired)) if acquired.attempt == *attempt => {
-                if request.begun {
-                    Box::pin(self.front.confirm(key, request.token)).await;
-                }
+                Box::pin(self.confirm_begun(key, request)).await;
             }
             (Word::Ours { .. }, ClaimAnswer::Completed(record)) => {
                 Box::pin(self.leave_copy(key, request, record)).await;
@@ -48,6 +46,13 @@ impl Tiers {
         // The answer is known, and must not wait for long.
         if timeout(self.front.timeout(), self.copy(key, request, record)).await.is_err() {
             self.front.owe_forgetting(key, request.token);
+        }
+    }
+
+    /// A call that begins with its claim is confirmed with it; another when it begins.
+    async fn confirm_begun(&self, key: &Key, request: &ClaimRequest<'_>) {
+        if request.begun {
+            self.front.confirm(key, request.token).await;
         }
     }
 

@@ -31,10 +31,7 @@ pub(super) fn write(record: &Completed) -> Recorded {
 
 /// The truth's record, from what the front keeps; `None` where it cannot be read.
 pub(super) fn read(kept: Completed) -> Option<Completed> {
-    let bytes = match &kept.result {
-        Recorded::Value(Encoded { codec: TAG, bytes }) => bytes,
-        _ => return Some(kept),
-    };
+    let Recorded::Value(Encoded { codec: TAG, bytes }) = &kept.result else { return Some(kept) };
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     let (head, result) = (from_utf8(&bytes[..end]).ok()?, &bytes[end + 1..]);
     let mut words = head.split(' ');
