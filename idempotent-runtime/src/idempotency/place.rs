@@ -1,6 +1,7 @@
 //! From a URL to a store, for administration: nothing is made, and nothing dangerous is refused.
 
 use std::sync::Arc;
+#[cfg(any(feature = "redis", feature = "postgres", feature = "sqlite"))]
 use std::time::Duration;
 
 #[cfg(not(all(feature = "redis", feature = "postgres", feature = "sqlite")))]
