@@ -48,7 +48,7 @@ fn double_check_consumes_each_order_once_although_consumers_die_and_redis_forget
     for _ in 0..2 {
         let said = run_with("double_check", ["--redis", &redis.url()]);
         let lines: Vec<&str> = said.lines().map(str::trim).collect();
-        let [_, existing, executed, killed, replayed, _, asked, end] = lines[..] else { panic!("{said}") };
+        let [_, executed, existing, killed, replayed, _, asked, end] = lines[..] else { panic!("{said}") };
         // A third of the first consumers dies before the order is consumed, and a third after it.
         assert_eq!((killed, executed, existing, replayed), ("8 killed", "8 executed", "4 existing", "12 replayed"));
         assert_eq!((asked, end), ("12 existing", "12 orders consumed, each once"));

@@ -293,8 +293,11 @@ impl Build<'_> {
     }
 
     fn remove_seen(&self) -> SqlStr {
-        let sql = "DELETE FROM {table} WHERE digest = $1 AND fence = $2 AND revision = $3 RETURNING fence";
-        self.finish(3, sql)
+        let told = self.told("");
+        self.finish(
+            3,
+            &format!("DELETE FROM {{table}} WHERE digest = $1 AND fence = $2 AND revision = $3 RETURNING fence{told}"),
+        )
     }
 
     fn overdue(&self) -> SqlStr {
