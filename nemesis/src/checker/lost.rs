@@ -2,9 +2,9 @@
 //!
 //! A record only moves on: from claim to claim with one attempt more, and to its end, where it stays. So a server that
 //! was looked at after a write had been acknowledged, and holds nothing, or an earlier state, or a claim of another
-//! that counts no more attempts than the write's own, does not have that write. Nor does a server that held one and the
-//! same claim of another before the write was sent and after it was acknowledged: somebody still wrote to the server that
-//! had been replaced.
+//! that counts no more attempts than the write's own, does not have that write. Nor does a server that holds, after
+//! the write was acknowledged, a claim of another that was acknowledged before the write was sent: somebody still wrote to
+//! the server that had been replaced.
 //!
 //! Only what was acknowledged around a failover can be lost: a record that vanishes at any other time is somebody's
 //! mistake. And nothing is proven about claims that were put back: there the record does go back to what it was.
@@ -71,13 +71,12 @@ fn proves_loss(dump: &Dump, write: &Write) -> bool {
     }
 }
 
-/// Whether the server in charge held what it held before, and not this write in between.
+/// Whether the server in charge still holds a claim that stood before this write was sent: the write is none of its.
 fn was_passed_by(facts: &Facts, dump: &Dump, write: &Write) -> bool {
-    let Some(after) = dump.records.get(&write.key) else { return false };
-    let before = |dump: &Dump| dump.records.get(&write.key).is_some_and(|before| before.token == after.token);
-    dump.at > write.acknowledged
-        && after.token != write.token
-        && facts.dumps.iter().any(|dump| dump.at + BLUR < write.sent && before(dump))
+    let Some(held) = dump.records.get(&write.key) else { return false };
+    let stood_before =
+        |claim: &Write| claim.kind == Kind::Claim && claim.token == held.token && claim.acknowledged < write.sent;
+    dump.at > write.acknowledged && held.token != write.token && facts.writes.iter().any(stood_before)
 }
 
 /// Whether a record of the claim itself is as it was before the write.
