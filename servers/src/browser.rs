@@ -10,7 +10,8 @@ use crate::{Error, Program, port};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A ChromeDriver, ended when this is dropped, and with it the browsers that it has opened.
+/// A ChromeDriver, ended when this is dropped. A browser that it has opened is ended by closing its session: one that is
+/// still open then stays.
 #[derive(Debug)]
 pub struct Browser {
     port: u16,
