@@ -261,11 +261,19 @@ impl Build<'_> {
         )
     }
 
+    /// Looks at the first `$1` that are due and at no others: where a backlog has expired, whoever looked on for those
+    /// that live would read all of it, for every batch anew.
     fn put_off(&self) -> SqlStr {
-        let due = self.due_now("AND (expires_at IS NULL OR expires_at > {now})");
+        let lives = "(expires_at IS NULL OR expires_at > {now})";
+        let first = "SELECT digest, expires_at FROM {table} WHERE due <= {now} ORDER BY due LIMIT $1";
+        let skip_locked = self.skip_locked();
         self.finish(
             1,
-            &format!("UPDATE {{table}} SET due = expires_at + {SLACK} WHERE digest IN ({due}) RETURNING fence"),
+            &format!(
+                "UPDATE {{table}} SET due = expires_at + {SLACK} WHERE digest IN (SELECT digest FROM {{table}} \
+                 WHERE digest IN (SELECT digest FROM ({first}) first WHERE {lives}) AND {lives}{skip_locked}) \
+                 RETURNING fence"
+            ),
         )
     }
 
@@ -308,13 +316,17 @@ impl Build<'_> {
 
     /// Who is due, oldest first, `$1` of them. Rows that another sweeper or a call has locked are left to it.
     fn due_now(&self, and: &str) -> String {
-        let skip_locked = match self.dialect {
+        let skip_locked = self.skip_locked();
+        format!("SELECT digest FROM {{table}} WHERE due <= {{now}} {and} ORDER BY due LIMIT $1{skip_locked}")
+    }
+
+    fn skip_locked(&self) -> &'static str {
+        match self.dialect {
             #[cfg(feature = "postgres")]
             Dialect::Postgres => " FOR UPDATE SKIP LOCKED",
             #[cfg(feature = "sqlite")]
             Dialect::Sqlite => "",
-        };
-        format!("SELECT digest FROM {{table}} WHERE due <= {{now}} {and} ORDER BY due LIMIT $1{skip_locked}")
+        }
     }
 
     fn values(fence: &str, revision: &str, live_until: &str, expires_at: &str) -> String {
