@@ -71,6 +71,18 @@ pub(crate) fn bars(figures: &Figures) -> Vec<Bar> {
     if let Some(bytes) = figures.future_bytes {
         bar("bytes that the attribute adds to a future".into(), bytes, Bound::AtMost(512.0));
     }
+    if let Some(sweep) = &figures.sweep {
+        let backlog = &sweep.backlog;
+        let name = format!("p99 of a claim while {} rows are swept over quiet", backlog.rows);
+        bar(name, backlog.p99_ratio, Bound::AtMost(3.0));
+        bar("table in the last third of the churn over the first".into(), sweep.churn.growth, Bound::AtMost(1.1));
+    }
+    for (name, command) in figures.million.iter().flat_map(|million| &million.commands) {
+        if let Some(peak) = command.peak_mb {
+            bar(format!("megabytes of `{name}`"), peak, Bound::AtMost(64.0));
+        }
+        bar(format!("p99 of a claim beside `{name}` over quiet"), command.p99_ratio, Bound::AtMost(1.5));
+    }
     for Compile { shape, builds } in &figures.compile {
         for (build, times) in builds {
             let name = format!("{build}, {} a type: attribute over tracing's", shape.handlers_of_a_type);

@@ -5,9 +5,9 @@ use std::io::Write as _;
 use clap::{Parser, ValueEnum};
 
 use crate::figures::Figures;
-use crate::{compile, future_size, http, memory, redis, sql, table};
+use crate::{compile, future_size, http, memory, million, redis, sql, sweep, table};
 
-/// Measures what a guarded call costs. Without a name it measures everything.
+/// Measures what a guarded call costs. Without a name it measures everything but `sweep` and `million`.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask bench", bin_name = "cargo xtask bench")]
 pub(crate) struct Cli {
@@ -20,6 +20,9 @@ pub(crate) struct Cli {
     /// Measure what 200 annotated handlers add to the time of a build, which takes minutes; nothing else unless named.
     #[arg(long)]
     compile: bool,
+    /// How long records come and go in `sweep`.
+    #[arg(long, default_value_t = 10)]
+    minutes: u32,
     /// Measure only these.
     what: Vec<What>,
     /// Make so many first calls on the memory store and nothing else, for a tool that counts instructions.
@@ -48,6 +51,10 @@ enum What {
     Tiered,
     /// The size of a record in Redis, and of a future.
     Sizes,
+    /// Claims on PostgreSQL while a million expired records are removed, and the table after a while; takes minutes.
+    Sweep,
+    /// Claims on a Redis with a million records while the command line goes through them; takes minutes.
+    Million,
 }
 
 pub(crate) fn run(cli: &Cli) -> anyhow::Result<()> {
@@ -86,6 +93,12 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<()> {
     }
     if wanted(What::Sql) {
         sql::measure(&mut figures, cli.quick)?;
+    }
+    if cli.what.contains(&What::Sweep) {
+        sweep::measure(&mut figures, cli.quick, cli.minutes)?;
+    }
+    if cli.what.contains(&What::Million) {
+        million::measure(&mut figures, cli.quick)?;
     }
     let text = if cli.json { serde_json::to_string(&figures)? + "\n" } else { table::text(&figures) };
     Ok(std::io::stdout().write_all(text.as_bytes())?)

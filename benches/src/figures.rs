@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::compile::Compile;
+use crate::million::Million;
 use crate::spread::Spread;
 use crate::sql::Sql;
+use crate::sweep::Sweep;
 
 /// All figures; `None` for what was not measured here.
 #[derive(Debug, Default, Serialize)]
@@ -55,6 +57,10 @@ pub(crate) struct Figures {
     pub(crate) calls_per_second: CallsPerSecond,
     /// What was measured on PostgreSQL and on SQLite files.
     pub(crate) sql: Option<Sql>,
+    /// What sweeping does on PostgreSQL.
+    pub(crate) sweep: Option<Sweep>,
+    /// The command line on a Redis with many records.
+    pub(crate) million: Option<Million>,
     /// What the figures of Redis were measured on.
     pub(crate) redis: Option<Bed>,
 }

@@ -7,9 +7,12 @@ mod figures;
 mod future_size;
 mod http;
 mod memory;
+mod million;
+mod paced;
 mod redis;
 mod spread;
 mod sql;
+mod sweep;
 mod table;
 
 use std::process::ExitCode;

@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 use crate::bars::{Bound, bars};
 use crate::compile::Compile;
 use crate::figures::{ByInFlight, Figures, Rates};
+use crate::million::Million;
+use crate::paced::Latency;
 use crate::spread::Spread;
+use crate::sweep::Sweep;
 
 /// The tables of what was measured.
 pub(crate) fn text(figures: &Figures) -> String {
@@ -56,6 +59,12 @@ fn write(text: &mut String, figures: &Figures) -> std::fmt::Result {
     if let Some(ratio) = figures.collapsed_waiting {
         writeln!(text, "1000 calls that wait for one of them: one asks over each asks {ratio:.2}\n")?;
     }
+    if let Some(sweep) = &figures.sweep {
+        sweeping(text, sweep)?;
+    }
+    if let Some(million) = &figures.million {
+        commands(text, million)?;
+    }
     for compile in &figures.compile {
         builds(text, compile)?;
     }
@@ -102,4 +111,42 @@ fn builds(text: &mut String, Compile { shape, builds }: &Compile) -> std::fmt::R
         }
     }
     writeln!(text)
+}
+
+fn sweeping(text: &mut String, Sweep { backlog, churn }: &Sweep) -> std::fmt::Result {
+    writeln!(text, "sweeping {} expired rows on PostgreSQL in {:.0} s; claims", backlog.rows, backlog.seconds)?;
+    latency(text, "quiet", &backlog.quiet)?;
+    latency(text, "while they are swept", &backlog.sweeping)?;
+    writeln!(text, "records that come, end and expire for {:.0} s; claims", churn.seconds)?;
+    latency(text, "beside the sweeper", &churn.claims)?;
+    writeln!(
+        text,
+        "  {:>7} {:>12} {:>12} {:>9} {:>9} {:>9} vacuums",
+        "seconds", "rows", "all", "updates", "HOT", "removed"
+    )?;
+    for at in &churn.samples {
+        let (updated, hot, removed) = (at.updated, at.hot_updated, at.removed);
+        writeln!(
+            text,
+            "  {:>7.1} {:>12} {:>12} {updated:>9} {hot:>9} {removed:>9} {:>7}",
+            at.seconds, at.relation, at.total, at.vacuums
+        )?;
+    }
+    writeln!(text, "  {:.1} % of the updates touched no index (HOT)\n", churn.hot_share * 100.0)
+}
+
+fn commands(text: &mut String, Million { records, commands }: &Million) -> std::fmt::Result {
+    writeln!(text, "the command line on a Redis with {records} records; claims")?;
+    for (name, command) in commands {
+        let peak = command.peak_mb.map_or("unknown".to_owned(), |peak| format!("{peak:.1} MB"));
+        writeln!(text, "{name}: {:.1} s, {peak} at the most", command.seconds)?;
+        latency(text, "quiet", &command.quiet)?;
+        latency(text, "while it runs", &command.during)?;
+    }
+    writeln!(text)
+}
+
+fn latency(text: &mut String, when: &str, latency: &Latency) -> std::fmt::Result {
+    let Latency { claims, median_ms, p99_ms, most_ms } = latency;
+    writeln!(text, "  {when:<22} median {median_ms:.2} ms, p99 {p99_ms:.2} ms, most {most_ms:.2} ms, of {claims}")
 }

@@ -1,9 +1,10 @@
 //! The benchmarks themselves work, and say what they promise to say.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use servers::{Redis, RedisBinary};
+use servers::{Postgres, Redis, RedisBinary};
 
 /// Runs the benchmarks for a moment.
 fn quick(arguments: &[&str]) -> Value {
@@ -43,6 +44,65 @@ fn a_quick_run_gives_every_figure() {
     }
     // Instructions need a tool that is not everywhere.
     assert!(figures["memory_call_instructions"].is_null() || figures["memory_call_instructions"].is_u64());
+}
+
+#[test]
+fn a_quick_run_sweeps_beside_claims() {
+    let Some(postgres) = servers::needed(Postgres::start()) else { return };
+    drop(postgres);
+    let figures = quick(&["sweep"]);
+
+    let (backlog, churn) = (&figures["sweep"]["backlog"], &figures["sweep"]["churn"]);
+    assert_eq!(backlog["rows"], 10_000);
+    for claims in [&backlog["quiet"], &backlog["sweeping"], &churn["claims"]] {
+        assert!(claims["claims"].as_u64().is_some_and(|claims| claims > 0), "{claims}");
+        assert!(claims["p99_ms"].as_f64() >= claims["median_ms"].as_f64(), "{claims}");
+    }
+    assert!(backlog["p99_ratio"].as_f64().is_some_and(|ratio| ratio > 0.0), "{backlog}");
+    assert!(churn["growth"].as_f64().is_some_and(|growth| growth > 0.0), "{churn}");
+    let samples = churn["samples"].as_array().expect("a list");
+    assert_eq!(samples.len(), 12);
+    assert!(samples.iter().all(|sample| sample["total"].as_u64() > sample["relation"].as_u64()), "{churn}");
+    // Completions are updates, and what was due when it began has been removed.
+    let last = &samples[11];
+    assert!(last["updated"].as_u64().is_some_and(|updated| updated > 0), "{churn}");
+    assert!(last["hot_updated"].as_u64().is_some_and(|hot| hot > 0), "{churn}");
+    assert!(last["removed"].as_u64().is_some_and(|removed| removed > 0), "{churn}");
+}
+
+#[test]
+fn a_quick_run_watches_the_command_line() {
+    let Some(redis) = servers::needed(Redis::start(RedisBinary::System)) else { return };
+    drop(redis);
+    build_the_command_line();
+    let figures = quick(&["million"]);
+
+    assert_eq!(figures["million"]["records"], 10_000);
+    let commands = figures["million"]["commands"].as_object().expect("an object");
+    assert!(commands.keys().eq(["list", "purge --dry-run", "stats"]), "{commands:?}");
+    for (name, command) in commands {
+        for figure in ["seconds", "p99_ratio"] {
+            assert!(command[figure].as_f64().is_some_and(|figure| figure > 0.0), "{name}: {command}");
+        }
+        if cfg!(target_os = "linux") {
+            assert!(command["peak_mb"].as_f64().is_some_and(|peak| peak > 1.0), "{name}: {command}");
+        }
+    }
+}
+
+/// Where the tests of this package are run alone, nobody has.
+fn build_the_command_line() {
+    let benches = Path::new(env!("CARGO_BIN_EXE_benches"));
+    if benches.with_file_name(format!("idempotent{}", std::env::consts::EXE_SUFFIX)).exists() {
+        return;
+    }
+    let target = benches.parent().and_then(Path::parent).expect("the target directory");
+    let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--locked", "--package", "idempotent-cli", "--profile", profile, "--target-dir"])
+        .arg(target)
+        .status();
+    assert!(built.expect("cargo can be run").success(), "the command line can be built");
 }
 
 /// The first time it also builds what the crates depend on.

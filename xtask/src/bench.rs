@@ -9,7 +9,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         cargo.args([task, "--quiet", "--release", "--package", "benches"]);
         cargo
     };
-    // All programs of the package: one of them runs another.
-    command::run(cargo("build").arg("--bins"))?;
+    // All programs of the package, and the command line: some run others.
+    command::run(cargo("build").args(["--package", "idempotent-cli", "--bins"]))?;
     command::run(cargo("run").arg("--").args(arguments))
 }
