@@ -28,7 +28,7 @@ pub(super) async fn fill(
                 fingerprint, lease, retention, held, live_until, found, before, error, result_kind, result, expires_at, due) \
                 SELECT sha256(convert_to(key || n, 'UTF8')), nextval('idempotency_records_fence'), revision, format, \
                 key || n, state, token, attempt, owner, fingerprint, lease, retention, held, live_until, found, before, \
-                error, result_kind, result, due - $4, due FROM first, generate_series(1, $1) n, \
+                error, result_kind, result, times.due - $4, times.due FROM first, generate_series(1, $1) n, \
                 LATERAL (SELECT (extract(epoch FROM now() + $2::text::interval) * 1000000)::bigint + n * $3 AS due) times";
     let filled = sqlx::query(fill)
         .bind(i64::try_from(count)?)
