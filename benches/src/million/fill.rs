@@ -6,7 +6,7 @@ use idempotent_runtime::Idempotency;
 use servers::Redis;
 
 /// So many in one go.
-const AT_ONCE: u64 = 10_000;
+const AT_ONCE: u64 = 1_000;
 
 pub(super) async fn fill(redis: &Redis, records: u64) -> anyhow::Result<()> {
     let idempotency = Idempotency::builder().namespace(NAMESPACE).connect(&redis.url()).await?;
