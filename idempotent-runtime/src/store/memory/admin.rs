@@ -14,7 +14,7 @@ impl Admin for MemoryStore {
     }
 
     fn change<'a>(&'a self, key: &'a Key, seen: &'a Inspected, change: &'a Change) -> Reply<'a, Changed> {
-        reply(move || self.woken(key, self.apply(key, |state, now| decisions::change(state, now, seen, change))))
+        reply(move || self.end(key, &Changed::Done, |state, now| decisions::change(state, now, seen, change)))
     }
 
     fn list<'a>(&'a self, query: &'a Query) -> Reply<'a, Page> {
@@ -22,7 +22,7 @@ impl Admin for MemoryStore {
     }
 
     fn remove<'a>(&'a self, key: &'a Key, seen: Seen, leases: Leases) -> Reply<'a, Changed> {
-        reply(move || self.woken(key, self.apply(key, |state, now| decisions::remove(state, now, seen, leases))))
+        reply(move || self.end(key, &Changed::Done, |state, now| decisions::remove(state, now, seen, leases)))
     }
 
     fn sweep(&self, _: u32) -> Reply<'_, Swept> {
@@ -36,13 +36,6 @@ impl Admin for MemoryStore {
 }
 
 impl MemoryStore {
-    fn woken(&self, key: &Key, changed: Changed) -> Changed {
-        if changed == Changed::Done {
-            self.part(key).watchers.wake(key);
-        }
-        changed
-    }
-
     /// Goes through the shards, and through each in the order of its hashes.
     fn page(&self, query: &Query) -> Result<Page, StoreError> {
         let (first, mut from) = query.cursor().map_or(Ok((0, 0)), place)?;

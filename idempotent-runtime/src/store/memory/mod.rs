@@ -34,7 +34,7 @@ const SHARDS: usize = if cfg!(all(test, idempotent_loom)) { 2 } else { 64 };
 ///
 /// It keeps the whole contract of [`Store`], and forgets everything with the process. Its clock is tokio's, so in a
 /// test with a paused clock leases lapse and records expire as the clock is moved. Expired records are removed by
-/// the writes that follow, a few at each, so the store does not grow with the number of keys it has ever seen.
+/// the writes that follow, some at a time, so the store does not grow with the number of keys it has ever seen.
 ///
 /// ```
 /// use std::time::Duration;
@@ -108,11 +108,11 @@ impl MemoryStore {
         self.len() == 0
     }
 
-    fn hashed(&self, key: &Key) -> (&Part, Hashed) {
+    fn hashed<'a>(&self, key: &'a Key) -> (&Part, Hashed<'a>) {
         let hash = self.0.hashes.hash_one(key.as_str());
         // The table in the shard takes its seven uppermost bits and its lowest ones.
         let at = usize::try_from(hash >> 32).unwrap_or_default() % SHARDS;
-        (&self.0.shards[at], Hashed::new(hash, key))
+        (&self.0.shards[at], Hashed { hash, key })
     }
 
     fn part(&self, key: &Key) -> &Part {
@@ -126,9 +126,24 @@ impl MemoryStore {
     /// Applies one transition under the shard's lock. `now` is read under it too: time never runs backwards for a key.
     fn apply<A>(&self, key: &Key, step: impl FnOnce(State, Moment) -> (A, State)) -> A {
         let (part, key) = self.hashed(key);
+        self.apply_in(part, key, step)
+    }
+
+    fn apply_in<A>(&self, part: &Part, key: Hashed<'_>, step: impl FnOnce(State, Moment) -> (A, State)) -> A {
         let mut shard = part.lock();
         let now = self.now();
         shard.apply(now, key, |state| step(state, now))
+    }
+
+    /// As [`apply`](Self::apply), for a transition that ends a run where the answer is `held`: who watches is woken, once the
+    /// shard is free again.
+    fn end<A: PartialEq>(&self, key: &Key, held: &A, step: impl FnOnce(State, Moment) -> (A, State)) -> A {
+        let (part, hashed) = self.hashed(key);
+        let answer = self.apply_in(part, hashed, step);
+        if answer == *held {
+            part.watchers.wake(key);
+        }
+        answer
     }
 }
 
@@ -179,19 +194,12 @@ impl Store for MemoryStore {
         retention: Retention,
     ) -> Reply<'a, CompleteAnswer> {
         reply(move || {
-            let answer = self.apply(key, |state, now| steps::complete(state, now, token, result, retention));
-            if answer == CompleteAnswer::Held {
-                self.part(key).watchers.wake(key);
-            }
-            answer
+            self.end(key, &CompleteAnswer::Held, |state, now| steps::complete(state, now, token, result, retention))
         })
     }
 
     fn release<'a>(&'a self, key: &'a Key, token: Token, release: Release<'a>, lease: Duration) -> Reply<'a, Answer> {
-        reply(move || {
-            let answer = self.apply(key, |state, now| steps::release(state, now, token, release, lease));
-            self.ended(key, answer)
-        })
+        reply(move || self.end(key, &Answer::Held, |state, now| steps::release(state, now, token, release, lease)))
     }
 
     fn put_back<'a>(
@@ -201,10 +209,7 @@ impl Store for MemoryStore {
         lease: Duration,
         superseded: Option<(&'a Completed, Retention)>,
     ) -> Reply<'a, Answer> {
-        reply(move || {
-            let answer = self.apply(key, |state, now| steps::put_back(state, now, token, lease, superseded));
-            self.ended(key, answer)
-        })
+        reply(move || self.end(key, &Answer::Held, |state, now| steps::put_back(state, now, token, lease, superseded)))
     }
 
     fn watch(&self, key: &Key) -> Watch {
@@ -221,15 +226,6 @@ impl Store for MemoryStore {
 
     fn name(&self) -> &'static str {
         "memory"
-    }
-}
-
-impl MemoryStore {
-    fn ended(&self, key: &Key, answer: Answer) -> Answer {
-        if answer == Answer::Held {
-            self.part(key).watchers.wake(key);
-        }
-        answer
     }
 }
 

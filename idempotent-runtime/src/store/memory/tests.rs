@@ -19,7 +19,7 @@ const B: Token = Token::from_u128(2);
 
 fn record(store: &MemoryStore, key: &Key) -> String {
     let (part, key) = store.hashed(key);
-    part.lock().debug_record(&key)
+    part.lock().debug_record(key)
 }
 
 fn request(token: Token) -> ClaimRequest<'static> {
@@ -154,6 +154,39 @@ async fn unique_keys_do_not_pile_up() {
     }
     // What remains are the last keys, and what the sweep has not come to yet.
     assert!(store.len() <= 2000, "{} records", store.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_in_the_place_of_another_is_swept_at_its_own_time() {
+    let store = MemoryStore::new();
+    let keys = |name: &str| (0..500).map(|at| Key::from_text(&format!("{name}:{at}"))).collect::<Vec<_>>();
+    // Completed for a second, so that the claims' entries, a minute ahead, outlive their records.
+    let (brief, twice) = (Retention::For(Duration::from_secs(1)), Retention::For(2 * LEASE));
+    for key in &keys("first") {
+        now(store.claim(key, &ClaimRequest { retention: twice, held: twice, ..request(A) })).expect("memory answers");
+        now(store.complete(key, A, &result(), brief)).expect("memory answers");
+    }
+    tokio::time::advance(Duration::from_secs(2)).await;
+    let second = keys("second");
+    for key in &second {
+        claim(&store, key, A);
+        complete(&store, key, A);
+    }
+    tokio::time::advance(3 * LEASE).await;
+    for key in &keys("third") {
+        claim(&store, key, A);
+    }
+    for key in &second {
+        assert!(matches!(claim(&store, key, B), ClaimAnswer::Completed(_)), "{key}");
+    }
+    for round in 0..4 {
+        // So many that they reach every part of the store.
+        tokio::time::advance(Duration::from_hours(1)).await;
+        for at in 0..2000 {
+            claim(&store, &Key::from_text(&format!("fourth:{round}-{at}")), A);
+        }
+    }
+    assert!(second.iter().all(|key| record(&store, key) == "None"), "{} records", store.len());
 }
 
 #[tokio::test(start_paused = true)]
