@@ -286,7 +286,7 @@ impl Guard {
     pub(crate) fn encode(&self, value: &dyn erased_serde::Serialize) -> Result<Encoded, NoResult> {
         let codec = self.core.codec();
         match codec.encode(ResultRef::erased(value)) {
-            Ok(bytes) => self.encoded(codec.tag(), bytes),
+            Ok(bytes) => self.encoded(codec.tag(), bytes.into()),
             Err(error) => {
                 observe::no_result(&self.wanted.key, &error);
                 Err(NoResult::NotSerialisable)
@@ -295,12 +295,12 @@ impl Guard {
     }
 
     /// A result that is written already; one that is too large is `Err`, noted.
-    pub(crate) fn encoded(&self, codec: CodecTag, bytes: Vec<u8>) -> Result<Encoded, NoResult> {
+    pub(crate) fn encoded(&self, codec: CodecTag, bytes: Arc<[u8]>) -> Result<Encoded, NoResult> {
         if bytes.len() > self.core.settings.max_result_bytes {
             observe::no_result(&self.wanted.key, &format_args!("{} bytes are too many", bytes.len()));
             return Err(NoResult::TooLarge);
         }
-        Ok(Encoded { codec, bytes: bytes.into() })
+        Ok(Encoded { codec, bytes })
     }
 
     /// Starts to settle a call whose body has returned and was dropped.

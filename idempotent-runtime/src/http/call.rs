@@ -15,7 +15,8 @@ use super::body::{Body, BoxError};
 use super::budget::Held;
 use super::keep::{Afterwards, afterwards};
 use super::settings::Settings;
-use super::stored::StoredResponse;
+use super::stored;
+use super::stored::{Recording, StoredResponse};
 use crate::error::Error;
 use crate::guard::Guard;
 use crate::policy::OnCrash;
@@ -35,7 +36,7 @@ pub(super) struct Served<B> {
 /// Where the response of a request comes from.
 pub(super) enum Origin {
     /// From the service. What is recorded of it, and for how long where it says so itself.
-    Service(Option<StoredResponse>, Option<Duration>),
+    Service(Option<Recording>, Option<Duration>),
     /// From the record.
     Record,
 }
@@ -106,7 +107,7 @@ where
 }
 
 /// The response as it is sent on, and what of it is recorded.
-async fn record<B>(settings: &Settings, parts: Parts, body: B) -> (Response<Body<B>>, Option<StoredResponse>)
+async fn record<B>(settings: &Settings, parts: Parts, body: B) -> (Response<Body<B>>, Option<Recording>)
 where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>>,
 {
@@ -126,8 +127,12 @@ where
         return (Response::from_parts(parts, Body::with_trailers(bytes, trailers, held)), None);
     }
     let headers = settings.replayed.of(&parts.headers, parts.status, bytes.len());
-    let stored = StoredResponse { status: parts.status, headers, body: bytes.clone() };
-    (Response::from_parts(parts, Body::whole(bytes, Some(held))), Some(stored))
+    let recording = if settings.idempotency.core().has_built_in_codec() {
+        stored::bytes_of(parts.status, headers, &bytes).map(Recording::Bytes)
+    } else {
+        Some(Recording::Value(StoredResponse::new(parts.status, headers, bytes.clone())))
+    };
+    (Response::from_parts(parts, Body::whole(bytes, Some(held))), recording)
 }
 
 /// Room for a body whose exact length is known and within the limit.
@@ -146,19 +151,18 @@ fn room(settings: &Settings, parts: &Parts, body: &impl http_body::Body) -> Opti
     held
 }
 
-fn stored<B, E>(reply: &Reply<B, E>) -> Option<&StoredResponse> {
+fn recorded<B, E>(reply: &Reply<B, E>) -> Option<&dyn Serialize> {
     match reply {
-        Ok(Served { origin: Origin::Service(Some(stored), _), .. }) => Some(stored),
+        Ok(Served { origin: Origin::Service(Some(Recording::Value(stored)), _), .. }) => Some(stored),
         _ => None,
     }
 }
 
-fn recorded<B, E>(reply: &Reply<B, E>) -> Option<&dyn Serialize> {
-    stored(reply).map(|stored| stored as &dyn Serialize)
-}
-
-fn write<B, E>(reply: &Reply<B, E>) -> Option<Vec<u8>> {
-    stored(reply).and_then(StoredResponse::to_bytes)
+fn write<B, E>(reply: &Reply<B, E>) -> Option<Arc<[u8]>> {
+    match reply {
+        Ok(Served { origin: Origin::Service(Some(Recording::Bytes(bytes)), _), .. }) => Some(Arc::clone(bytes)),
+        _ => None,
+    }
 }
 
 fn read<B, E>(bytes: &[u8]) -> Result<Reply<B, E>, Box<dyn std::error::Error + Send + Sync>> {

@@ -6,7 +6,9 @@
 //! (ISO 8859-1).
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::error::Error as StdError;
+use std::sync::Arc;
 
 use ::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use base64::Engine as _;
@@ -60,8 +62,16 @@ enum ReadBody {
     Base64(String),
 }
 
+/// What is recorded of a response.
+pub(super) enum Recording {
+    /// Under the built-in codec: its bytes.
+    Bytes(Arc<[u8]>),
+    /// Under one of the application's.
+    Value(StoredResponse),
+}
+
 /// The first line of a response's bytes.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Head<'a> {
     http: u8,
     status: u16,
@@ -73,18 +83,25 @@ impl StoredResponse {
     /// What stands in the record as the name of the codec.
     pub(super) const TAG: CodecTag = CodecTag::new("response");
 
-    /// The head as a line of JSON, which has no other line break, and the body.
-    pub(super) fn to_bytes(&self) -> Option<Vec<u8>> {
-        let headers = self.headers.iter().map(|(name, value)| (Cow::Borrowed(name.as_str()), text_of(value))).collect();
-        let head = Head { http: VERSION, status: self.status.as_u16(), headers };
-        let mut bytes = Vec::with_capacity(256 + self.body.len());
-        serde_json::to_writer(&mut bytes, &head).ok()?;
-        bytes.push(b'\n');
-        bytes.extend_from_slice(&self.body);
-        Some(bytes)
+    pub(super) fn new<'a>(
+        status: StatusCode,
+        headers: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>,
+        body: Bytes,
+    ) -> Self {
+        let mut all = HeaderMap::new();
+        for (name, value) in headers {
+            all.append(name, value.clone());
+        }
+        Self { status, headers: all, body }
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    /// See [`bytes_of`].
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn to_bytes(&self) -> Option<Arc<[u8]>> {
+        bytes_of(self.status, self.headers.iter(), &self.body)
+    }
+
+    /// Reads what [`bytes_of`] wrote.
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, Box<dyn StdError + Send + Sync>> {
         let end = bytes.iter().position(|&byte| byte == b'\n').ok_or("the response has no head")?;
         let Head { http, status, headers: lines } = serde_json::from_slice(&bytes[..end])?;
@@ -98,6 +115,51 @@ impl StoredResponse {
         *response.status_mut() = self.status;
         *response.headers_mut() = self.headers;
         response
+    }
+}
+
+thread_local! {
+    /// In which the last response was written.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// A buffer that has grown beyond this is not kept.
+const KEPT_BUFFER: usize = 64 * 1024;
+
+/// The head as a line of JSON, which has no other line break, and the body.
+pub(super) fn bytes_of<'a>(
+    status: StatusCode,
+    headers: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>,
+    body: &[u8],
+) -> Option<Arc<[u8]>> {
+    let mut buffer = BUFFER.take();
+    buffer.clear();
+    let head = WrittenHead { http: VERSION, status: status.as_u16(), headers: Lines(Cell::new(Some(headers))) };
+    let written = serde_json::to_writer(&mut buffer, &head);
+    buffer.push(b'\n');
+    buffer.extend_from_slice(body);
+    let bytes = written.is_ok().then(|| Arc::from(&buffer[..]));
+    if buffer.capacity() <= KEPT_BUFFER {
+        BUFFER.set(buffer);
+    }
+    bytes
+}
+
+#[derive(Serialize)]
+#[serde(rename = "Head", bound = "Lines<I>: Serialize")]
+struct WrittenHead<I> {
+    http: u8,
+    status: u16,
+    headers: Lines<I>,
+}
+
+/// Header lines, which can be written once.
+struct Lines<I>(Cell<Option<I>>);
+
+impl<'a, I: Iterator<Item = (&'a HeaderName, &'a HeaderValue)>> Serialize for Lines<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let lines = self.0.take().into_iter().flatten();
+        serializer.collect_seq(lines.map(|(name, value)| (name.as_str(), text_of(value))))
     }
 }
 

@@ -35,7 +35,7 @@ use crate::guard::recent::Recent;
 use crate::keeper::Keeper;
 use crate::key::Secret;
 use crate::read::Reader;
-use crate::record::Encoded;
+use crate::record::{CodecTag, Encoded};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 use crate::store::Tables;
 use crate::store::{MemoryStore, Store};
@@ -123,6 +123,12 @@ impl Core {
     /// The codec that writes.
     pub(crate) fn codec(&self) -> &dyn Codec {
         &*self.codec
+    }
+
+    /// Whether the codec that writes is the built-in one: then a value may write its own bytes. One of the application's may
+    /// encrypt, and is not passed by.
+    pub(crate) fn has_built_in_codec(&self) -> bool {
+        self.codec.tag() == CodecTag::JSON
     }
 
     /// Reads what a codec wrote, which may be another than the one that writes. `read` gives `None` where nobody can want

@@ -1,6 +1,7 @@
 //! The side of a reply that is a value: whether it is recorded, and what duplicates get.
 
 use std::error::Error as StdError;
+use std::sync::Arc;
 use std::time::Duration;
 
 use erased_serde::Serialize;
@@ -26,7 +27,7 @@ type ReadPlain<R> = fn(&[u8]) -> Result<R, Box<dyn StdError + Send + Sync>>;
 /// A value that writes and reads its own bytes, where the runtime has no codec but the built-in one.
 pub(crate) struct Plain<R> {
     pub(crate) tag: CodecTag,
-    pub(crate) write: fn(&R) -> Option<Vec<u8>>,
+    pub(crate) write: fn(&R) -> Option<Arc<[u8]>>,
     pub(crate) read: ReadPlain<R>,
 }
 

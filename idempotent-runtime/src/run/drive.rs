@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::guard::{Before, Ending, Guard};
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::policy::OnDuplicate;
-use crate::record::{CodecTag, Completed, Encoded, NoResult, Recorded};
+use crate::record::{Completed, Encoded, NoResult, Recorded};
 use crate::reply::Judgement;
 
 /// Drives the call to its reply, which the handler keeps. The guard is taken away when the call has ended.
@@ -79,9 +79,8 @@ pub(super) fn refuse_early(handler: &mut dyn Handled, error: Error) {
 /// How a reply is to be settled.
 pub(super) fn ending(guard: &Guard, handler: &dyn Handled) -> Ending {
     if handler.replied() == Some(Side::Value) {
-        // A codec of the application's may encrypt: it is not passed by.
-        let built_in = guard.core().codec().tag() == CodecTag::JSON;
-        if let Some((tag, bytes)) = if built_in { handler.plain() } else { None } {
+        let plain = if guard.core().has_built_in_codec() { handler.plain() } else { None };
+        if let Some((tag, bytes)) = plain {
             return Ending::Value(guard.encoded(tag, bytes).map_or_else(Recorded::Nothing, Recorded::Value));
         }
         return Ending::Value(match handler.value() {

@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -50,7 +51,7 @@ pub(super) trait Handled {
     /// The value in the reply, where it is to be recorded.
     fn value(&self) -> Option<&dyn Serialize>;
     /// The bytes that the value in the reply writes itself, where it does, and the name of that form.
-    fn plain(&self) -> Option<(CodecTag, Vec<u8>)>;
+    fn plain(&self) -> Option<(CodecTag, Arc<[u8]>)>;
     /// For how long the reply is kept, where it says so itself.
     fn ttl(&self) -> Option<Duration>;
     /// What is to be done about the error in the reply.
@@ -108,7 +109,7 @@ impl<R> Handled for Typed<'_, R> {
         }
     }
 
-    fn plain(&self) -> Option<(CodecTag, Vec<u8>)> {
+    fn plain(&self) -> Option<(CodecTag, Arc<[u8]>)> {
         match (&*self.reply, self.value.plain()) {
             (Some(reply), Some(plain)) => Some((plain.tag, (plain.write)(reply)?)),
             _ => None,
