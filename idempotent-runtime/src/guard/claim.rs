@@ -72,18 +72,10 @@ pub(super) async fn claim(core: Arc<Core>, wanted: Arc<Wanted>, superseded: Opti
     let mut tries = 0;
     let mut followed = None;
     while tries < TRIES {
-        let learned = match followed.take() {
-            Some(following) => Box::pin(follow(&core, &wanted, following)).await,
-            None => None,
-        };
-        let answered = match learned {
-            Some(answered) => answered,
-            None => claim_once(&core, &wanted, superseded.as_deref()).await,
-        };
-        match answered {
+        match claim_once(&core, &wanted, superseded.as_deref(), followed.take()).await {
             Answered::Again => {}
             Answered::BusyHere { mut following, lease } => {
-                if !waiting.pause_here(&mut following, &lease).await {
+                if !Box::pin(waiting.pause_here(&mut following, &lease)).await {
                     let (attempt, remaining) = (lease.attempt, lease.remaining());
                     return Decision::Refuse(busy(&wanted.key, attempt, &core.owner, remaining));
                 }
@@ -118,8 +110,19 @@ pub(super) fn busy_here(core: &Core, wanted: &Wanted) -> Option<Error> {
 }
 
 /// Claims once, under a token of its own: where a message of the last claim may still be on its way, that claim was put
-/// back and its token is dead. Where calls in flight are collapsed, it follows one that claims already.
-async fn claim_once(core: &Arc<Core>, wanted: &Wanted, superseded: Option<&Completed>) -> Answered {
+/// back and its token is dead. Where calls in flight are collapsed, it follows one that claims already, or the one that it
+/// has followed so far.
+async fn claim_once(
+    core: &Arc<Core>,
+    wanted: &Wanted,
+    superseded: Option<&Completed>,
+    followed: Option<Following>,
+) -> Answered {
+    if let Some(following) = followed
+        && let Some(answered) = Box::pin(follow(core, wanted, following)).await
+    {
+        return answered;
+    }
     let Wanted { key, fingerprint, policy } = wanted;
     let mut budget = core.settings.store_timeout;
     let token = Token::random();

@@ -3,23 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::response::Parts;
-use ::http::{Request, Response, StatusCode};
-use bytes::Bytes;
+use ::http::Response;
 use erased_serde::Serialize;
-use http_body_util::BodyExt as _;
 use serde::Deserialize as _;
-use tower_service::Service;
 
-use super::body::{Body, BoxError};
-use super::budget::Held;
-use super::keep::{Afterwards, afterwards};
-use super::settings::Settings;
-use super::stored;
+use super::body::Body;
 use super::stored::{Recording, StoredResponse};
 use crate::error::Error;
 use crate::guard::Guard;
-use crate::policy::OnCrash;
 use crate::read::Reader;
 use crate::reply::{ErrorOps, Plain, ValueOps, in_part};
 use crate::run::Wired;
@@ -73,82 +64,6 @@ pub(super) fn guarded<B, E>(guard: Result<Guard, Error>) -> Wired<Reply<B, E>> {
         values.with_ttl(ttl).with_plain(plain),
         ErrorOps::held(|error| Err(error.into()), text, is_held),
     )
-}
-
-/// Runs the service, and takes of its response what is to be recorded. A response of unknown length, or a long one, is
-/// recorded as done before a byte of it is sent.
-pub(super) async fn serve<S, Q, B>(
-    settings: Arc<Settings>,
-    mut service: S,
-    request: Request<Q>,
-    held: Held,
-) -> Reply<B, S::Error>
-where
-    S: Service<Request<Q>, Response = Response<B>>,
-    B: http_body::Body<Data = Bytes, Error: Into<BoxError>>,
-{
-    let answered = service.call(request).await;
-    drop(held);
-    let claim = |held: bool| if held { Claim::Held } else { Claim::Released };
-    let (parts, body) = match answered {
-        Ok(response) => response.into_parts(),
-        Err(error) => return Err(Unserved::Service(error, claim(settings.policy.on_crash == OnCrash::Hold))),
-    };
-    match afterwards(&parts, settings.server_errors) {
-        Afterwards::Store(ttl) => {
-            let (response, stored) = record(&settings, parts, body).await;
-            Ok(Served { response, origin: Origin::Service(stored, ttl) })
-        }
-        other => {
-            let response = Response::from_parts(parts, Body::new(body));
-            Err(Unserved::Response(Box::new(response), claim(other == Afterwards::Hold)))
-        }
-    }
-}
-
-/// The response as it is sent on, and what of it is recorded.
-async fn record<B>(settings: &Settings, parts: Parts, body: B) -> (Response<Body<B>>, Option<Recording>)
-where
-    B: http_body::Body<Data = Bytes, Error: Into<BoxError>>,
-{
-    let Some(mut held) = room(settings, &parts, &body) else {
-        return (Response::from_parts(parts, Body::new(body)), None);
-    };
-    let (bytes, trailers) = match body.collect().await {
-        Ok(collected) => {
-            let trailers = collected.trailers().cloned();
-            (collected.to_bytes(), trailers)
-        }
-        Err(error) => return (Response::from_parts(parts, Body::broken(error.into())), None),
-    };
-    // A body that is longer than it said is sent on all the same.
-    held.grow(bytes.len().saturating_sub(held.bytes()));
-    if trailers.is_some() {
-        return (Response::from_parts(parts, Body::with_trailers(bytes, trailers, held)), None);
-    }
-    let headers = settings.replayed.of(&parts.headers, parts.status, bytes.len());
-    let recording = if settings.idempotency.core().has_built_in_codec() {
-        stored::bytes_of(parts.status, headers, &bytes).map(Recording::Bytes)
-    } else {
-        Some(Recording::Value(StoredResponse::new(parts.status, headers, bytes.clone())))
-    };
-    (Response::from_parts(parts, Body::whole(bytes, Some(held))), recording)
-}
-
-/// Room for a body whose exact length is known and within the limit.
-fn room(settings: &Settings, parts: &Parts, body: &impl http_body::Body) -> Option<Held> {
-    if parts.status == StatusCode::SWITCHING_PROTOCOLS {
-        return None;
-    }
-    let length = usize::try_from(body.size_hint().exact()?).ok()?;
-    if length > settings.response_limit {
-        return None;
-    }
-    let held = settings.budget.hold(length);
-    if held.is_none() {
-        tracing::warn!(length, "too many bodies are in memory; this response cannot be given again");
-    }
-    held
 }
 
 fn recorded<B, E>(reply: &Reply<B, E>) -> Option<&dyn Serialize> {

@@ -1,7 +1,9 @@
 //! The layer, and the service that it makes of another.
 
+use std::future::Future;
 use std::sync::Arc;
 
+use ::http::request::Parts;
 use ::http::{HeaderName, Method, Request, Response};
 use bytes::Bytes;
 use tower_layer::Layer;
@@ -13,7 +15,8 @@ use super::builder::{LayerBuilder, NoScope};
 use super::call::{self, Origin, Reply, Served, Unserved};
 use super::future::ResponseFuture;
 use super::problem::Problem;
-use super::receive::receive;
+use super::receive::{Received, receive};
+use super::serve::Serving;
 use super::settings::{Admission, GuardedAlready, Settings};
 use crate::error::Error;
 use crate::guard::Guard;
@@ -138,11 +141,30 @@ where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     S::Error: 'static,
 {
-    let (mut parts, body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let received = match receive(body, settings.request_limit, &settings.budget).await {
         Ok(received) => received,
         Err(problem) => return Ok(settings.problems.answer(problem, None, None)),
     };
+    let (reply, outcome) = outliving(Arc::clone(&settings), service, parts, received, key).await;
+    respond(&settings, reply, outcome)
+}
+
+/// The run of a request that has been read. No part of the async function above: all that is moved on its way here would have
+/// room in that one's future.
+fn outliving<S, Q, B>(
+    settings: Arc<Settings>,
+    service: S,
+    mut parts: Parts,
+    received: Received,
+    key: Key,
+) -> Outliving<impl Future<Output = (Reply<B, S::Error>, Outcome)> + Send + 'static>
+where
+    S: Service<Request<Q>, Response = Response<B>, Error: Send, Future: Send> + Send + 'static,
+    Q: From<Bytes> + Send + 'static,
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    S::Error: 'static,
+{
     let fingerprint = settings.fingerprint.of(&parts, &received.bytes).hidden_by(
         // Without its secret the request has been refused already.
         settings.idempotency.core().secret(settings.policy.hidden).ok().flatten(),
@@ -151,10 +173,8 @@ where
     let request = Request::from_parts(parts, Q::from(received.bytes));
     let core = Arc::clone(settings.idempotency.core());
     let guard = Guard::new(core, key, Some(fingerprint), settings.policy);
-    let body = call::serve(Arc::clone(&settings), service, request, received.held);
-    let run = with_outcome(call::guarded(guard).run(body));
-    let (reply, outcome) = Outliving::new(&settings.idempotency, run).await;
-    respond(&settings, reply, outcome)
+    let body = Serving::new(Arc::clone(&settings), service, request, received.held);
+    Outliving::new(&settings.idempotency, with_outcome(call::guarded(guard).run(body)))
 }
 
 /// The response that the client gets, with what it came to in its extensions.

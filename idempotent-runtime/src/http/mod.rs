@@ -62,6 +62,7 @@ mod fingerprint;
 mod future;
 #[cfg(any(test, fuzzing))]
 mod fuzzed;
+mod gathered;
 mod identity;
 mod keep;
 mod key;
@@ -70,6 +71,7 @@ mod problem;
 mod published;
 mod receive;
 mod replayed;
+mod serve;
 mod settings;
 mod stored;
 

@@ -3,12 +3,13 @@
 use std::error::Error as StdError;
 use std::pin::pin;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body::Body;
 use http_body_util::{BodyExt as _, LengthLimitError};
 
 use super::body::BoxError;
 use super::budget::{Budget, Held};
+use super::gathered::Gathered;
 use super::problem::Problem;
 
 /// A body in memory.
@@ -60,28 +61,4 @@ fn why(error: impl Into<BoxError>) -> Problem {
         cause = error.source();
     }
     Problem::BodyUnreadable
-}
-
-/// Chunks put together; one chunk, which is the usual case, is not copied.
-#[derive(Default)]
-struct Gathered {
-    first: Bytes,
-    all: BytesMut,
-}
-
-impl Gathered {
-    fn push(&mut self, chunk: Bytes) {
-        if self.first.is_empty() && self.all.is_empty() {
-            self.first = chunk;
-            return;
-        }
-        if self.all.is_empty() {
-            self.all.extend_from_slice(&std::mem::take(&mut self.first));
-        }
-        self.all.extend_from_slice(&chunk);
-    }
-
-    fn into_bytes(self) -> Bytes {
-        if self.all.is_empty() { self.first } else { self.all.freeze() }
-    }
 }

@@ -80,7 +80,8 @@ impl Shard {
     /// The records from a hash on, in the order of their hashes: `most` of them, or a few more that have one hash. `None`
     /// instead of the next hash when there are no more. Keys keep their hashes, so what comes and goes moves nothing.
     pub(super) fn page(&self, from: u64, most: usize) -> (Vec<(&Key, &State)>, Option<u64>) {
-        let mut hashes: Vec<u64> = self.records.iter().map(|(_, kept)| kept.hash).filter(|hash| *hash >= from).collect();
+        let mut hashes: Vec<u64> =
+            self.records.iter().map(|(_, kept)| kept.hash).filter(|hash| *hash >= from).collect();
         let next = (hashes.len() > most).then(|| *hashes.select_nth_unstable(most).1);
         // All that have the hash of the last one go with it.
         let next = next.map(|next| if next == from { next.saturating_add(1) } else { next });
