@@ -6,6 +6,7 @@ use ::http::header::CONTENT_TYPE;
 use ::http::request::Parts;
 use serde_json::Value;
 
+use super::identity;
 use crate::fingerprint::{Fingerprint, Fingerprinted as _};
 
 /// What is compared of two requests with one key: where it differs, the second one is refused.
@@ -68,7 +69,10 @@ impl FingerprintBy {
         all.extend_from_slice(b"idempotent 2026-11 fingerprint of an HTTP request\0");
         for part in [
             parts.method.as_str().as_bytes(),
-            parts.uri.path_and_query().map_or("/", |path| path.as_str()).as_bytes(),
+            identity::as_sent(&parts.extensions, &parts.uri)
+                .path_and_query()
+                .map_or("/", |path| path.as_str())
+                .as_bytes(),
             parts.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes()),
         ] {
             // With its length in front, so that parts cannot run into each other.

@@ -38,8 +38,17 @@ pub(super) fn route<'a>(extensions: &'a Extensions, uri: &'a Uri) -> &'a str {
     if let Some(matched) = extensions.get::<axum::extract::MatchedPath>() {
         return matched.as_str();
     }
+    as_sent(extensions, uri).path()
+}
+
+/// The URI as the client has sent it: a router takes its prefix off the one that services nested in it are shown.
+pub(super) fn as_sent<'a>(extensions: &'a Extensions, uri: &'a Uri) -> &'a Uri {
+    #[cfg(feature = "axum")]
+    if let Some(axum::extract::OriginalUri(sent)) = extensions.get() {
+        return sent;
+    }
     let _ = extensions;
-    uri.path()
+    uri
 }
 
 /// The key of a record: method and route in the clear, for people; the client's key and its scope as a digest, since

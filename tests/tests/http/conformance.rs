@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 const GUIDE: &str = include_str!("../../../idempotent-runtime/src/guide/http.md");
 
-const TESTS: [&str; 6] = [
+const TESTS: [&str; 7] = [
     include_str!("applies.rs"),
     include_str!("client.rs"),
     include_str!("identity.rs"),
     include_str!("life.rs"),
+    include_str!("nested.rs"),
     include_str!("outcomes.rs"),
     include_str!("stored.rs"),
 ];

@@ -5,6 +5,7 @@ mod client;
 mod conformance;
 mod identity;
 mod life;
+mod nested;
 mod outcomes;
 mod stored;
 mod support;
