@@ -28,8 +28,6 @@ pin_project! {
     pub struct Body<B> {
         #[pin]
         kind: Kind<B>,
-        // Given back once the bytes are gone.
-        held: Option<Held>,
     }
 }
 
@@ -48,25 +46,28 @@ pub(super) type BoxError = Box<dyn StdError + Send + Sync>;
 impl<B> Body<B> {
     /// Passes a body through.
     pub fn new(body: B) -> Self {
-        Self { kind: Kind::Passed { body }, held: None }
+        Self { kind: Kind::Passed { body } }
     }
 
-    pub(super) fn whole(bytes: Bytes, held: Option<Held>) -> Self {
-        Self { kind: Kind::Whole { bytes, trailers: None }, held }
+    pub(super) fn whole(bytes: Bytes) -> Self {
+        Self::with_trailers(bytes, None)
     }
 
-    pub(super) fn with_trailers(bytes: Bytes, trailers: Option<HeaderMap>, held: Held) -> Self {
-        Self { kind: Kind::Whole { bytes, trailers }, held: Some(held) }
+    pub(super) fn with_trailers(bytes: Bytes, trailers: Option<HeaderMap>) -> Self {
+        Self { kind: Kind::Whole { bytes, trailers } }
     }
 
     /// A body that breaks off at once: what came of it before has been read, and cannot be told from the whole.
     pub(super) fn broken(error: BoxError) -> Self {
-        Self { kind: Kind::Broken { error: Some(error) }, held: None }
+        Self { kind: Kind::Broken { error: Some(error) } }
     }
 
     /// Counts the body's bytes as held until they are gone.
     pub(super) fn holding(self, held: Held) -> Self {
-        Self { held: Some(held), ..self }
+        match self.kind {
+            Kind::Whole { bytes, trailers } => Self::with_trailers(held.keep(bytes), trailers),
+            kind => Self { kind },
+        }
     }
 
     /// How many bytes are in memory.
@@ -80,7 +81,7 @@ impl<B> Body<B> {
 
 impl<B> From<Bytes> for Body<B> {
     fn from(bytes: Bytes) -> Self {
-        Self::whole(bytes, None)
+        Self::whole(bytes)
     }
 }
 

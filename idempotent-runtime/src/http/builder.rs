@@ -280,7 +280,9 @@ impl<S> LayerBuilder<S> {
         self
     }
 
-    /// How many bytes of bodies this layer and its services hold in memory at one time: 64 MiB by default.
+    /// How many bytes of bodies this layer and its services hold in memory at one time: 64 MiB by default. Bodies of requests
+    /// leave a quarter of it to responses: a request that finds no room is refused and can come again, while a response that
+    /// finds none is sent, but cannot be given again.
     pub fn buffers(mut self, bytes: usize) -> Self {
         self.chosen.buffers = bytes;
         self

@@ -80,7 +80,7 @@ fn write<B, E>(reply: &Reply<B, E>) -> Option<Arc<[u8]>> {
     }
 }
 
-fn read<B, E>(bytes: &[u8]) -> Result<Reply<B, E>, Box<dyn std::error::Error + Send + Sync>> {
+fn read<B, E>(bytes: &Arc<[u8]>) -> Result<Reply<B, E>, Box<dyn std::error::Error + Send + Sync>> {
     let stored = StoredResponse::from_bytes(bytes)?;
     Ok(Ok(Served { response: stored.into_response(), origin: Origin::Record }))
 }

@@ -44,7 +44,7 @@ fn read(rules: &KeyRules, value: &HeaderValue) -> Result<String, KeyError> {
 ///
 /// Where it does not hold.
 pub fn record(data: &[u8]) {
-    if let Ok(stored) = StoredResponse::from_bytes(data) {
+    if let Ok(stored) = StoredResponse::from_bytes(&data.into()) {
         let written = stored.to_bytes().expect("it can be written");
         assert_eq!(StoredResponse::from_bytes(&written).expect("what was written can be read"), stored);
     }

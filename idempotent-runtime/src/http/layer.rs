@@ -196,10 +196,12 @@ fn respond<B, E>(settings: &Settings, reply: Reply<B, E>, outcome: Outcome) -> R
     Ok(response)
 }
 
+const NO_ROOM_FOR_A_REPLAY: &str = "the request was processed, and nothing was run again; its response cannot be sent now, for too many bodies are in memory";
+
 /// A response from the record, marked as such.
 fn replayed<B>(settings: &Settings, response: Response<Body<B>>) -> Response<Body<B>> {
     let Some(held) = settings.budget.hold(response.body().in_memory()) else {
-        return settings.problems.answer(Problem::Overloaded, None, None);
+        return settings.problems.answer(Problem::Overloaded, Some(NO_ROOM_FOR_A_REPLAY), None);
     };
     let mut response = response.map(|body| body.holding(held));
     response.headers_mut().insert(settings.marker.clone(), ::http::HeaderValue::from_static("true"));

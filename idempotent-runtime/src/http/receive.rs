@@ -25,23 +25,20 @@ pub(super) async fn receive<B>(body: B, limit: usize, budget: &Budget) -> Result
 where
     B: Body<Data = Bytes, Error: Into<BoxError>>,
 {
-    // What is announced is held at once, and refused before the client sends it.
-    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if announced > limit {
+    // Refused before the client sends it.
+    if body.size_hint().lower() > limit as u64 {
         return Err(Problem::BodyTooLarge);
     }
-    let mut held = budget.hold(announced).ok_or(Problem::Overloaded)?;
+    // Room is taken for what has come, not for what is announced: a client that sends nothing takes nothing.
+    let mut held = budget.request();
     let mut body = pin!(body);
     let mut bytes = Gathered::default();
-    let mut length = 0;
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(why)?.into_data() else { continue };
-        let before = length.max(announced);
-        length += data.len();
-        if length > limit {
+        if bytes.len() + data.len() > limit {
             return Err(Problem::BodyTooLarge);
         }
-        if !held.grow(length.saturating_sub(before)) {
+        if !held.grow(data.len()) {
             return Err(Problem::Overloaded);
         }
         bytes.push(data);

@@ -152,15 +152,21 @@ impl Collected {
         let Self { bytes, trailers, held } = self;
         let bytes = bytes.into_bytes();
         if trailers.is_some() {
-            return served(head, Body::with_trailers(bytes, trailers, held), None, ttl);
+            return served(head, Body::with_trailers(held.keep(bytes), trailers), None, ttl);
         }
         let headers = settings.replayed.of(&head.headers, head.status, bytes.len());
-        let recording = if settings.idempotency.core().has_built_in_codec() {
-            stored::bytes_of(head.status, headers, &bytes).map(Recording::Bytes)
-        } else {
-            Some(Recording::Value(StoredResponse::new(head.status, headers, bytes.clone())))
-        };
-        served(head, Body::whole(bytes, Some(held)), recording, ttl)
+        if !settings.idempotency.core().has_built_in_codec() {
+            let stored = StoredResponse::new(head.status, headers, bytes.clone());
+            return served(head, Body::whole(held.keep(bytes)), Some(Recording::Value(stored)), ttl);
+        }
+        match stored::bytes_of(head.status, headers, &bytes) {
+            // What is sent is what is recorded: the body is in memory once.
+            Some(recorded) => {
+                let body = held.keep(Arc::clone(&recorded)).slice(recorded.len() - bytes.len()..);
+                served(head, Body::whole(body), Some(Recording::Bytes(recorded)), ttl)
+            }
+            None => served(head, Body::whole(held.keep(bytes)), None, ttl),
+        }
     }
 }
 

@@ -102,11 +102,11 @@ impl StoredResponse {
     }
 
     /// Reads what [`bytes_of`] wrote.
-    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, Box<dyn StdError + Send + Sync>> {
+    pub(super) fn from_bytes(bytes: &Arc<[u8]>) -> Result<Self, Box<dyn StdError + Send + Sync>> {
         let end = bytes.iter().position(|&byte| byte == b'\n').ok_or("the response has no head")?;
         let Head { http, status, headers: lines } = serde_json::from_slice(&bytes[..end])?;
         let headers = headers_of(http, &lines)?;
-        let body = Bytes::copy_from_slice(&bytes[end + 1..]);
+        let body = Bytes::from_owner(Arc::clone(bytes)).slice(end + 1..);
         Ok(Self { status: StatusCode::from_u16(status)?, headers, body })
     }
 
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(String::from_utf8_lossy(&bytes), format!("{head}line\nline"));
         assert_eq!(StoredResponse::from_bytes(&bytes).unwrap(), one);
         for wrong in [&b""[..], b"{}\n", b"no head", b"{\"http\":2,\"status\":200,\"headers\":[]}\n", b"12\nx"] {
-            assert!(StoredResponse::from_bytes(wrong).is_err(), "{}", wrong.escape_ascii());
+            assert!(StoredResponse::from_bytes(&wrong.into()).is_err(), "{}", wrong.escape_ascii());
         }
     }
 

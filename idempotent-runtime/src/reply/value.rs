@@ -22,7 +22,7 @@ pub struct ValueOps<R> {
 }
 
 /// Reads a value back from its own bytes.
-type ReadPlain<R> = fn(&[u8]) -> Result<R, Box<dyn StdError + Send + Sync>>;
+type ReadPlain<R> = fn(&Arc<[u8]>) -> Result<R, Box<dyn StdError + Send + Sync>>;
 
 /// A value that writes and reads its own bytes, where the runtime has no codec but the built-in one.
 pub(crate) struct Plain<R> {

@@ -62,7 +62,8 @@ pub(super) trait Handled {
     /// Replies with a side that was recorded. `None` where this handler records no such side.
     fn read(&mut self, side: Side, from: Reader<'_, '_>) -> Option<Result<(), erased_serde::Error>>;
     /// Replies with a value that wrote its own bytes. `None` where this handler's values do not.
-    fn read_plain(&mut self, codec: CodecTag, bytes: &[u8]) -> Option<Result<(), Box<dyn StdError + Send + Sync>>>;
+    fn read_plain(&mut self, codec: CodecTag, bytes: &Arc<[u8]>)
+    -> Option<Result<(), Box<dyn StdError + Send + Sync>>>;
     /// Replies with the default value. `None` unless the handler has one for duplicates.
     fn skip(&mut self) -> Option<()>;
     /// Replies with an error of the runtime.
@@ -151,7 +152,11 @@ impl<R> Handled for Typed<'_, R> {
         }
     }
 
-    fn read_plain(&mut self, codec: CodecTag, bytes: &[u8]) -> Option<Result<(), Box<dyn StdError + Send + Sync>>> {
+    fn read_plain(
+        &mut self,
+        codec: CodecTag,
+        bytes: &Arc<[u8]>,
+    ) -> Option<Result<(), Box<dyn StdError + Send + Sync>>> {
         match self.value.plain() {
             Some(plain) if plain.tag == codec => match (plain.read)(bytes) {
                 Ok(reply) => {

@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::sse::{Event, Sse};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{FutureExt as _, stream};
 use http_body::{Frame, SizeHint};
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use idempotent_runtime::admin::State;
@@ -258,21 +258,74 @@ async fn point_29_all_bodies_together_stay_under_a_bound() {
         at.pass().await;
         "x".repeat(60)
     };
-    let layer = scoped(&Idempotency::memory()).buffers(100).build().unwrap();
+    // A quarter is left for responses.
+    let layer = scoped(&Idempotency::memory()).buffers(120).build().unwrap();
     let router = axum::Router::new().route("/payments", axum::routing::post(pay)).layer(layer);
     let first = tokio::spawn({
         let router = router.clone();
         async move { Ask::pay("k").body("x".repeat(80)).to(&router).await }
     });
     gate.reached().await;
-    let refused = Ask::pay("l").body("x".repeat(21)).to(&router).await;
+    let refused = Ask::pay("l").body("x".repeat(11)).to(&router).await;
     assert_eq!((refused.status, &*refused.problem(), runs.count()), (503, "overloaded", 1));
     assert_eq!(refused.header("retry-after"), Some("1"));
     gate.open();
     assert_eq!(first.await.unwrap().body.len(), 60, "its own body is gone, so its response has room");
     assert!(Ask::pay("k").body("x".repeat(80)).to(&router).await.is_replay());
-    assert_eq!(Ask::pay("l").body("x".repeat(100)).to(&router).await.status, 200, "all is given back");
-    assert_eq!(Ask::pay("m").body("x".repeat(101)).to(&router).await.problem(), "overloaded");
+    assert_eq!(Ask::pay("l").body("x".repeat(90)).to(&router).await.status, 200, "all is given back");
+    assert_eq!(Ask::pay("m").body("x".repeat(91)).to(&router).await.problem(), "overloaded");
+}
+
+#[tokio::test]
+async fn point_29_what_is_announced_and_not_sent_takes_no_room() {
+    let runs = Runs::default();
+    let layer = scoped(&Idempotency::memory()).buffers(100).build().unwrap();
+    let router = answering(&runs, |_| "paid").layer(layer);
+    let mut idle = Vec::new();
+    for at in 0..3 {
+        let mut request = Ask::pay(&format!("idle{at}")).request();
+        let nothing = StreamBody::new(stream::pending::<Result<Frame<Bytes>, Infallible>>());
+        *request.body_mut() = Body::new(SaysLength(nothing, 70));
+        let mut waiting = Box::pin(router.clone().oneshot(request));
+        assert!(waiting.as_mut().now_or_never().is_none(), "it waits for its body");
+        idle.push(waiting);
+    }
+    assert_eq!(Ask::pay("k").body("x".repeat(70)).to(&router).await.status, 200);
+    assert_eq!(runs.count(), 1);
+    drop(idle);
+}
+
+#[tokio::test]
+async fn point_29_a_response_counts_until_its_last_byte_is_gone() {
+    let (idempotency, runs) = (Idempotency::memory(), Runs::default());
+    let layer = scoped(&idempotency).buffers(100).build().unwrap();
+    let router = answering(&runs, |_| "x".repeat(60)).layer(layer);
+    let Ok(response) = router.clone().oneshot(Ask::pay("k").body("").request()).await;
+    // Taken from its body as a server takes it, and not written yet: no other response has room, nor has a replay.
+    let taken = response.into_body().collect().await.unwrap().to_bytes();
+    let other = Ask::pay("l").body("").to(&router).await;
+    assert_eq!((other.status, other.body.len(), runs.count()), (200, 60, 2), "it is sent all the same");
+    let replay = Ask::pay("k").body("").to(&router).await;
+    assert_eq!((replay.status, &*replay.problem()), (503, "overloaded"));
+    drop(taken);
+    assert!(Ask::pay("k").body("").to(&router).await.is_replay());
+    // The one that found no room was recorded as without a body.
+    assert_eq!(Ask::pay("l").body("").to(&router).await.problem(), "response-not-stored");
+    assert_eq!(runs.count(), 2);
+}
+
+#[tokio::test]
+async fn point_29_a_body_longer_than_it_said_is_broken_off() {
+    let (idempotency, runs) = (Idempotency::memory(), Runs::default());
+    let respond = |_| {
+        let chunks = (0..4).map(|_| Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"12345678"))));
+        Response::new(Body::new(SaysLength(StreamBody::new(stream::iter(chunks)), 8)))
+    };
+    let router = answering(&runs, respond).layer(scoped(&idempotency).response_limit(16).build().unwrap());
+    let Ok(response) = router.clone().oneshot(Ask::pay("k").request()).await;
+    assert!(response.into_body().collect().await.is_err(), "no more of it is collected than may be");
+    assert_eq!(Ask::pay("k").to(&router).await.problem(), "response-not-stored");
+    assert_eq!(runs.count(), 1);
 }
 
 #[tokio::test]
