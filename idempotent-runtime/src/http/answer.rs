@@ -64,6 +64,7 @@ impl Problems {
         *response.status_mut() = status;
         *response.headers_mut() = headers(problem, &kind, after);
         response.extensions_mut().insert(OwnAnswer);
+        response.extensions_mut().insert(problem);
         response
     }
 }

@@ -17,7 +17,8 @@ use super::future::ResponseFuture;
 use super::problem::Problem;
 use super::receive::{Received, receive};
 use super::serve::Serving;
-use super::settings::{Admission, GuardedAlready, Settings};
+use super::settings::{Admission, GuardedAlready, Refusal, Settings};
+use super::stored::StoredResponse;
 use crate::error::Error;
 use crate::guard::Guard;
 use crate::idempotency::{Idempotency, Outliving};
@@ -78,6 +79,35 @@ impl IdempotencyLayer {
     pub fn record_key(&self, method: &Method, route: &str, scope: Option<&str>, key: &str) -> Result<Key, Error> {
         self.settings.record_key(method, route, scope, key)
     }
+
+    /// What this layer would have recorded of a response: to [resolve](crate::Idempotency::resolve) a request that stopped
+    /// half way with the response that it should have had. Headers that are never replayed are left out.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use axum::http::{Method, Response};
+    /// use idempotent_runtime::Idempotency;
+    /// use idempotent_runtime::admin::Decision;
+    /// use idempotent_runtime::http::IdempotencyLayer;
+    ///
+    /// # async fn resolve(idempotency: Idempotency, layer: IdempotencyLayer) -> Result<(), Box<dyn std::error::Error>> {
+    /// let key = layer.record_key(&Method::POST, "/payments", Some("ada"), "8e03978e")?;
+    /// if let Some(seen) = idempotency.inspect(&key).await? {
+    ///     let response = Response::builder().status(201).header("content-type", "application/json");
+    ///     let response = layer.recorded(response.body(r#"{"id":7}"#)?);
+    ///     let decision = Decision { who: "grace", why: "the bank has it, as number 7" };
+    ///     idempotency.resolve(&key, &seen, &response, Duration::from_hours(24), decision).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn recorded(&self, response: Response<impl Into<Bytes>>) -> StoredResponse {
+        let (head, body) = response.into_parts();
+        let body = body.into();
+        let headers = self.settings.replayed.of(&head.headers, head.status, body.len());
+        StoredResponse::new(head.status, headers, body)
+    }
 }
 
 impl<S> Layer<S> for IdempotencyLayer {
@@ -113,9 +143,7 @@ where
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         match self.settings.admit(&mut request) {
             Admission::Pass => ResponseFuture::passed(self.inner.call(request)),
-            Admission::Refuse(problem, detail) => {
-                ResponseFuture::answered(self.settings.problems.answer(problem, detail.as_deref(), None))
-            }
+            Admission::Refuse(refusal) => ResponseFuture::answered(refused(&self.settings, &refusal)),
             Admission::Guard(key) => {
                 // The service that is ready is the one to be called; its clone waits for the next request.
                 let clone = self.inner.clone();
@@ -144,7 +172,7 @@ where
     let (parts, body) = request.into_parts();
     let received = match receive(body, settings.request_limit, &settings.budget).await {
         Ok(received) => received,
-        Err(problem) => return Ok(settings.problems.answer(problem, None, None)),
+        Err(problem) => return Ok(refused(&settings, &problem.into())),
     };
     let (reply, outcome) = outliving(Arc::clone(&settings), service, parts, received, key).await;
     respond(&settings, reply, outcome)
@@ -175,6 +203,13 @@ where
     let guard = Guard::new(core, key, Some(fingerprint), settings.policy);
     let body = Serving::new(Arc::clone(&settings), service, request, received.held);
     Outliving::new(&settings.idempotency, with_outcome(call::guarded(guard).run(body)))
+}
+
+/// The answer to a request that does not get as far as the guard.
+fn refused<B: From<Bytes>>(settings: &Settings, refusal: &Refusal) -> Response<B> {
+    let Refusal { problem, detail } = refusal;
+    tracing::debug!(problem = problem.name(), "a request was refused before it was guarded");
+    settings.problems.answer(*problem, detail.as_deref(), None)
 }
 
 /// The response that the client gets, with what it came to in its extensions.

@@ -44,7 +44,8 @@
 //! | choose the rules | [`LayerBuilder`] |
 //! | say what is stored, per response | [`Keep`] |
 //! | know what else is answered | [`Problem`] |
-//! | log what a request came to | [`Outcome`](crate::Outcome), in the response's extensions |
+//! | log what a request came to | [`Outcome`](crate::Outcome) in the response's extensions, of each that was guarded; [`Problem`], of each that was answered with one |
+//! | resolve a request that stopped half way | [`IdempotencyLayer::recorded`] |
 //! | know the claim inside a handler | [`current`](crate::current) |
 //! | publish the rules | [`IdempotencyLayer::policy`], [`IdempotencyLayer::openapi`] |
 //! | answer with the runtime's own errors | `IntoResponse` for [`Error`](crate::Error) (feature `axum`) |
@@ -88,6 +89,7 @@ pub use keep::{Keep, ServerErrors};
 pub use layer::{IdempotencyLayer, IdempotencyService};
 pub use problem::Problem;
 pub use published::{PublishedKey, PublishedPolicy, PublishedProblem};
+pub use stored::StoredResponse;
 
 /// `Idempotency-Key`, the request header.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

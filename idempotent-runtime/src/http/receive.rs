@@ -25,10 +25,6 @@ pub(super) async fn receive<B>(body: B, limit: usize, budget: &Budget) -> Result
 where
     B: Body<Data = Bytes, Error: Into<BoxError>>,
 {
-    // Refused before the client sends it.
-    if body.size_hint().lower() > limit as u64 {
-        return Err(Problem::BodyTooLarge);
-    }
     // Room is taken for what has come, not for what is announced: a client that sends nothing takes nothing.
     let mut held = budget.request();
     let mut body = pin!(body);

@@ -12,8 +12,9 @@ use super::key::{KeyError, KeyRules};
 use super::problem::Problem;
 use super::replayed::Replayed;
 use crate::error::Error;
-use crate::idempotency::Idempotency;
+use crate::idempotency::{Idempotency, Mode};
 use crate::key::Key;
+use crate::observe::{self, Would};
 use crate::policy::Policy;
 
 /// What a layer and all its services share.
@@ -54,37 +55,67 @@ pub(super) enum Admission {
     Pass,
     /// It is guarded under this key.
     Guard(Key),
-    /// It is answered with a problem, with a detail of its own where it has one.
-    Refuse(Problem, Option<String>),
+    /// It is answered with a problem.
+    Refuse(Refusal),
+}
+
+/// A problem, with a detail of its own where it has one.
+pub(super) struct Refusal {
+    pub(super) problem: Problem,
+    pub(super) detail: Option<String>,
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Self { problem, detail: None }
+    }
 }
 
 impl Settings {
-    /// Judges a request by its head.
-    pub(super) fn admit<B>(&self, request: &mut Request<B>) -> Admission {
+    /// Judges a request by its head. In shadow, one that would be refused passes, and is counted.
+    pub(super) fn admit<B: http_body::Body>(&self, request: &mut Request<B>) -> Admission {
         if !self.methods.contains(request.method()) || request.extensions().get::<GuardedAlready>().is_some() {
             return Admission::Pass;
         }
+        match self.key_of(request) {
+            Ok(Some(key)) => Admission::Guard(key),
+            Ok(None) => Admission::Pass,
+            Err(Refusal { problem, .. }) if self.is_shadow() && problem != Problem::Misconfigured => {
+                observe::shadow(&Key::from_text(&format!("{}:?", self.prefix)), Would::Refused, &problem.name());
+                Admission::Pass
+            }
+            Err(refusal) => Admission::Refuse(refusal),
+        }
+    }
+
+    /// The key of the request's record; `None` where it has none and needs none.
+    fn key_of<B: http_body::Body>(&self, request: &mut Request<B>) -> Result<Option<Key>, Refusal> {
         let key = match self.keys.read(request.headers(), &self.header) {
             Ok(Some(key)) => key,
-            Ok(None) if self.need == Need::Optional => return Admission::Pass,
-            Ok(None) => return Admission::Refuse(Problem::KeyMissing, None),
-            Err(error) => return invalid(&error),
+            Ok(None) if self.need == Need::Optional => return Ok(None),
+            Ok(None) => return Err(Problem::KeyMissing.into()),
+            Err(error) => return Err(invalid(&error)),
         };
         let scope = match &self.scope {
             Scope::Unscoped => None,
             Scope::Of(scope) => match of_head(request, |parts| scope(parts)).filter(|scope| !scope.is_empty()) {
                 Some(scope) => Some(scope),
-                None => return Admission::Refuse(Problem::ScopeMissing, None),
+                None => return Err(Problem::ScopeMissing.into()),
             },
         };
-        let route = identity::route(request.extensions(), request.uri());
-        match self.record_key(request.method(), route, scope.as_deref(), &key) {
-            Ok(key) => Admission::Guard(key),
-            Err(error) => {
-                tracing::error!(%error, "a request cannot be guarded");
-                Admission::Refuse(Problem::of(&error), None)
-            }
+        // Refused before the client sends it.
+        if request.body().size_hint().lower() > self.request_limit as u64 {
+            return Err(Problem::BodyTooLarge.into());
         }
+        let route = identity::route(request.extensions(), request.uri());
+        self.record_key(request.method(), route, scope.as_deref(), &key).map(Some).map_err(|error| {
+            tracing::error!(%error, "a request cannot be guarded");
+            Problem::of(&error).into()
+        })
+    }
+
+    fn is_shadow(&self) -> bool {
+        self.idempotency.core().mode == Mode::Shadow
     }
 
     pub(super) fn record_key(
@@ -99,8 +130,8 @@ impl Settings {
     }
 }
 
-fn invalid(error: &KeyError) -> Admission {
-    Admission::Refuse(Problem::KeyInvalid, Some(error.to_string()))
+fn invalid(error: &KeyError) -> Refusal {
+    Refusal { problem: Problem::KeyInvalid, detail: Some(error.to_string()) }
 }
 
 /// Shows the head of a request to a closure that takes no body.

@@ -22,9 +22,12 @@ use crate::record::CodecTag;
 /// The version of the format: a reader that does not know it answers that the record is unreadable.
 const VERSION: u8 = 1;
 
-/// What is given to every duplicate.
+/// A response as it is recorded, and given to every duplicate: see [`IdempotencyLayer::recorded`]. Written by serde, it is
+/// what stands in the record under a codec of the application's.
+///
+/// [`IdempotencyLayer::recorded`]: super::IdempotencyLayer::recorded
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct StoredResponse {
+pub struct StoredResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,

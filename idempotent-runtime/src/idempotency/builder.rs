@@ -199,7 +199,9 @@ impl Builder {
     ///
     /// Three things are as they would be: `existing` is the handler's own question, and its answer is returned; a handle or
     /// a setting that is missing or wrong is an error; and calls in a caller's transaction (`within`) do not claim at all,
-    /// since a claim there would hold up others.
+    /// since a claim there would hold up others. The HTTP layer lets pass what it would refuse by its head (no key, a wrong
+    /// one, no scope, a body announced too long); a body that turns out too long, or breaks off, while it is read is refused
+    /// here too.
     ///
     /// In a deploy, all processes are in shadow, or none: one that is guards nobody, so another's duplicate can run beside
     /// it. Records written in shadow are real: leave it only when each ttl was passed, or the numbers are as they should be.

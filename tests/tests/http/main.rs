@@ -10,4 +10,5 @@ mod outcomes;
 mod stored;
 mod support;
 mod syntax;
+mod trying;
 mod wire;
