@@ -39,10 +39,16 @@ pub(crate) struct Figures {
     pub(crate) memory_call_allocations: Option<f64>,
     /// Instructions of one first call on the memory store; `None` where no tool counts them.
     pub(crate) memory_call_instructions: Option<u64>,
-    /// First requests a second behind the layer over those of the bare handler.
+    /// First requests a second behind the layer over those of the bare handler: with a user's client, on all cores.
     pub(crate) http_first_call: Option<f64>,
     /// The same for replays.
     pub(crate) http_replay: Option<f64>,
+    /// First requests a second behind the layer over those of the bare handler, of one server's thread alone.
+    pub(crate) http_server_first_call: Option<f64>,
+    /// The same for replays.
+    pub(crate) http_server_replay: Option<f64>,
+    /// The same for first requests behind what people write by hand.
+    pub(crate) http_server_by_hand: Option<f64>,
     /// Bytes that Redis uses for one completed record.
     pub(crate) record_bytes: Option<f64>,
     /// Bytes that Redis uses for the bare result under the same key.
@@ -81,6 +87,9 @@ pub(crate) struct Spreads {
     pub(crate) memory_call_ns: Option<[f64; 2]>,
     pub(crate) http_first_call: Option<[f64; 2]>,
     pub(crate) http_replay: Option<[f64; 2]>,
+    pub(crate) http_server_first_call: Option<[f64; 2]>,
+    pub(crate) http_server_replay: Option<[f64; 2]>,
+    pub(crate) http_server_by_hand: Option<[f64; 2]>,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -91,6 +100,7 @@ pub(crate) struct CallsPerSecond {
     pub(crate) hash_layout: ByInFlight<Rates>,
     pub(crate) tiered_duplicate: ByInFlight<Rates>,
     pub(crate) http: Rates,
+    pub(crate) http_server: Rates,
 }
 
 /// Calls a second, by who made them.

@@ -29,12 +29,20 @@ fn write(text: &mut String, figures: &Figures) -> std::fmt::Result {
         speeds(text, "duplicate on two stores", rates, ratios)?;
         speeds(text, "step", &figures.calls_per_second.hash_layout, figures.hash_layout.as_ref())?;
     }
-    if !figures.calls_per_second.http.is_empty() {
-        writeln!(text, "HTTP with bodies of 1 KiB on the memory store; requests a second, median (least to most)")?;
-        for (name, rate) in &figures.calls_per_second.http {
-            writeln!(text, "  {name:<20} {:>8.0} ({:.0} to {:.0})", rate.median, rate.least, rate.most)?;
-        }
-        writeln!(text)?;
+    let http = &figures.calls_per_second;
+    let over_bare = |ratio: Option<f64>| ratio.unwrap_or_default();
+    if !http.http.is_empty() {
+        writeln!(text, "HTTP with bodies of 1 KiB on the memory store; requests a second, median (least to most)\n")?;
+        writeln!(text, "a user's client and the server on all cores")?;
+        of_http(text, &http.http)?;
+        writeln!(
+            text,
+            "a server's thread alone: over bare, first calls {:.2}, replays {:.2}, by hand {:.2}",
+            over_bare(figures.http_server_first_call),
+            over_bare(figures.http_server_replay),
+            over_bare(figures.http_server_by_hand)
+        )?;
+        of_http(text, &http.http_server)?;
     }
     if let Some(sql) = &figures.sql {
         writeln!(text, "first calls on PostgreSQL and SQLite; calls a second, median (least to most)")?;
@@ -92,6 +100,13 @@ fn speeds(
         for (name, rate) in rates {
             writeln!(text, "  {name:<20} {:>8.0} ({:.0} to {:.0})", rate.median, rate.least, rate.most)?;
         }
+    }
+    writeln!(text)
+}
+
+fn of_http(text: &mut String, rates: &Rates) -> std::fmt::Result {
+    for (name, rate) in rates {
+        writeln!(text, "  {name:<20} {:>8.0} ({:.0} to {:.0})", rate.median, rate.least, rate.most)?;
     }
     writeln!(text)
 }

@@ -34,6 +34,9 @@ fn a_quick_run_gives_every_figure() {
     for name in [
         "http_first_call",
         "http_replay",
+        "http_server_by_hand",
+        "http_server_first_call",
+        "http_server_replay",
         "memory_call_ns",
         "memory_call_allocations",
         "record_bytes",

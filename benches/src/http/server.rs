@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use axum::routing::post;
-use axum::{Json, Router};
+use axum::{Json, Router, middleware};
 use idempotent_runtime::Idempotency;
 use idempotent_runtime::http::IdempotencyLayer;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
+
+use super::by_hand;
 
 /// Bytes of a body.
 pub(super) const BODY: usize = 1024;
@@ -59,6 +61,12 @@ pub(super) async fn layered(ttl: Duration) -> anyhow::Result<SocketAddr> {
         .ttl(ttl)
         .build()?;
     serve(Router::new().route("/payments", post(handler)).layer(layer)).await
+}
+
+/// With what people write by hand in the layer's place.
+pub(super) async fn by_hand(ttl: Duration) -> anyhow::Result<SocketAddr> {
+    let once = middleware::from_fn_with_state((by_hand::records(), ttl), by_hand::once);
+    serve(Router::new().route("/payments", post(handler)).layer(once)).await
 }
 
 async fn serve(router: Router) -> anyhow::Result<SocketAddr> {
