@@ -174,19 +174,19 @@ where
         Ok(received) => received,
         Err(problem) => return Ok(refused(&settings, &problem.into())),
     };
-    let (reply, outcome) = outliving(Arc::clone(&settings), service, parts, received, key).await;
+    let (reply, outcome) = outliving(&settings, service, parts, received, key).await;
     respond(&settings, reply, outcome)
 }
 
 /// The run of a request that has been read. No part of the async function above: all that is moved on its way here would have
 /// room in that one's future.
 fn outliving<S, Q, B>(
-    settings: Arc<Settings>,
+    settings: &Arc<Settings>,
     service: S,
     mut parts: Parts,
     received: Received,
     key: Key,
-) -> Outliving<impl Future<Output = (Reply<B, S::Error>, Outcome)> + Send + 'static>
+) -> Outliving<impl Future<Output = (Reply<B, S::Error>, Outcome)> + Send + 'static + use<S, Q, B>>
 where
     S: Service<Request<Q>, Response = Response<B>, Error: Send, Future: Send> + Send + 'static,
     Q: From<Bytes> + Send + 'static,
@@ -201,7 +201,7 @@ where
     let request = Request::from_parts(parts, Q::from(received.bytes));
     let core = Arc::clone(settings.idempotency.core());
     let guard = Guard::new(core, key, Some(fingerprint), settings.policy);
-    let body = Serving::new(Arc::clone(&settings), service, request, received.held);
+    let body = Serving::new(Arc::clone(settings), service, request, received.held);
     Outliving::new(&settings.idempotency, with_outcome(call::guarded(guard).run(body)))
 }
 

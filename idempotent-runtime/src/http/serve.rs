@@ -42,7 +42,7 @@ pin_project! {
     enum Stage<S, F, Q, B> {
         Ready { service: S, request: Request<Q>, held: Held },
         Called { #[pin] future: F, held: Held },
-        Collecting { #[pin] body: B, head: Parts, ttl: Option<Duration>, collected: Collected },
+        Collecting { #[pin] body: B, parts: Parts, ttl: Option<Duration>, collected: Collected },
         Ended,
     }
 }
@@ -83,38 +83,38 @@ where
                 Projected::Called { future, .. } => {
                     let answered = ready!(future.poll(cx));
                     this.stage.set(Stage::Ended);
-                    let (head, body) = match answered {
+                    let (parts, body) = match answered {
                         Ok(response) => response.into_parts(),
                         Err(error) => {
                             let claim = claim(this.settings.policy.on_crash == OnCrash::Hold);
                             return Poll::Ready(Err(Unserved::Service(error, claim)));
                         }
                     };
-                    let ttl = match afterwards(&head, this.settings.server_errors) {
+                    let ttl = match afterwards(&parts, this.settings.server_errors) {
                         Afterwards::Store(ttl) => ttl,
                         other => {
-                            let response = Response::from_parts(head, Body::new(body));
+                            let response = Response::from_parts(parts, Body::new(body));
                             let claim = claim(other == Afterwards::Hold);
                             return Poll::Ready(Err(Unserved::Response(Box::new(response), claim)));
                         }
                     };
-                    let Some(held) = room(this.settings, &head, &body) else {
-                        return Poll::Ready(served(head, Body::new(body), None, ttl));
+                    let Some(held) = room(this.settings, &parts, &body) else {
+                        return Poll::Ready(Ok(served(parts, Body::new(body), None, ttl)));
                     };
                     let collected = Collected { bytes: Gathered::default(), trailers: None, held };
-                    this.stage.set(Stage::Collecting { body, head, ttl, collected });
+                    this.stage.set(Stage::Collecting { body, parts, ttl, collected });
                 }
                 Projected::Collecting { body, collected, .. } => {
                     let whole = ready!(collected.poll(body, this.settings.response_limit, cx));
-                    let Replaced::Collecting { head, ttl, collected, .. } =
+                    let Replaced::Collecting { parts, ttl, collected, .. } =
                         this.stage.as_mut().project_replace(Stage::Ended)
                     else {
                         unreachable!("looked at just now")
                     };
-                    return Poll::Ready(match whole {
-                        Ok(()) => collected.served(this.settings, head, ttl),
-                        Err(error) => served(head, Body::broken(error), None, ttl),
-                    });
+                    return Poll::Ready(Ok(match whole {
+                        Ok(()) => collected.served(this.settings, parts, ttl),
+                        Err(error) => served(parts, Body::broken(error), None, ttl),
+                    }));
                 }
                 Projected::Ended => panic!("`Serving` was polled after it had returned"),
             }
@@ -148,30 +148,30 @@ impl Collected {
     }
 
     /// The response as it is sent on, and what of it is recorded: all but one with trailers.
-    fn served<B, E>(self, settings: &Settings, head: Parts, ttl: Option<Duration>) -> Reply<B, E> {
+    fn served<B>(self, settings: &Settings, parts: Parts, ttl: Option<Duration>) -> Served<B> {
         let Self { bytes, trailers, held } = self;
         let bytes = bytes.into_bytes();
         if trailers.is_some() {
-            return served(head, Body::with_trailers(held.keep(bytes), trailers), None, ttl);
+            return served(parts, Body::with_trailers(held.keep(bytes), trailers), None, ttl);
         }
-        let headers = settings.replayed.of(&head.headers, head.status, bytes.len());
+        let headers = settings.replayed.of(&parts.headers, parts.status, bytes.len());
         if !settings.idempotency.core().has_built_in_codec() {
-            let stored = StoredResponse::new(head.status, headers, bytes.clone());
-            return served(head, Body::whole(held.keep(bytes)), Some(Recording::Value(stored)), ttl);
+            let stored = StoredResponse::new(parts.status, headers, bytes.clone());
+            return served(parts, Body::whole(held.keep(bytes)), Some(Recording::Value(stored)), ttl);
         }
-        match stored::bytes_of(head.status, headers, &bytes) {
+        match stored::bytes_of(parts.status, headers, &bytes) {
             // What is sent is what is recorded: the body is in memory once.
             Some(recorded) => {
                 let body = held.keep(Arc::clone(&recorded)).slice(recorded.len() - bytes.len()..);
-                served(head, Body::whole(body), Some(Recording::Bytes(recorded)), ttl)
+                served(parts, Body::whole(body), Some(Recording::Bytes(recorded)), ttl)
             }
-            None => served(head, Body::whole(held.keep(bytes)), None, ttl),
+            None => served(parts, Body::whole(held.keep(bytes)), None, ttl),
         }
     }
 }
 
-fn served<B, E>(head: Parts, body: Body<B>, recording: Option<Recording>, ttl: Option<Duration>) -> Reply<B, E> {
-    Ok(Served { response: Response::from_parts(head, body), origin: Origin::Service(recording, ttl) })
+fn served<B>(parts: Parts, body: Body<B>, recording: Option<Recording>, ttl: Option<Duration>) -> Served<B> {
+    Served { response: Response::from_parts(parts, body), origin: Origin::Service(recording, ttl) }
 }
 
 fn claim(held: bool) -> Claim {
@@ -179,8 +179,8 @@ fn claim(held: bool) -> Claim {
 }
 
 /// Room for a body whose exact length is known and within the limit.
-fn room(settings: &Settings, head: &Parts, body: &impl http_body::Body) -> Option<Held> {
-    if head.status == StatusCode::SWITCHING_PROTOCOLS {
+fn room(settings: &Settings, parts: &Parts, body: &impl http_body::Body) -> Option<Held> {
+    if parts.status == StatusCode::SWITCHING_PROTOCOLS {
         return None;
     }
     let length = usize::try_from(body.size_hint().exact()?).ok()?;
