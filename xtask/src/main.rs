@@ -53,10 +53,11 @@ enum Task {
         arguments: Vec<String>,
     },
     /// Deliver orders to consumers that are killed; with `--nemesis`, harm servers and connections too; with `--sql`, send
-    /// duplicates to one database.
+    /// duplicates to databases.
     ///
     /// `--nemesis --minutes 3` storms on one server, behind Sentinels and on a Cluster, and checks all that was done.
-    /// `--sql --rounds 100` sends duplicates from four processes, while their winner and the server are killed.
+    /// `--sql --rounds 100` sends duplicates from four processes to PostgreSQL and to a SQLite file, while their winner and
+    /// the server are killed.
     Storm {
         /// Handed to the storm: `--nemesis`, `--minutes 3`, `--json`, `--kill-every 2s`, `--help`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

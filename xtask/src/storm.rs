@@ -5,7 +5,7 @@ use crate::command;
 /// Where the harm goes to servers and connections too.
 const NEMESIS: &str = "--nemesis";
 
-/// Duplicates from four processes on one database.
+/// Duplicates from four processes on a database, of each kind.
 const SQL: &str = "--sql";
 
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {

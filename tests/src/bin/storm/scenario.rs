@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::role::Role;
+
 /// A kind of round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scenario {
@@ -15,32 +17,28 @@ pub(crate) enum Scenario {
     DiesAfterCommit,
     /// The server has committed for the winner, and is killed before it has said so.
     ServerDies,
+    /// The winner's process is killed half way through its writes. Where there is no server, it dies with the file's write
+    /// lock, and with some of what it wrote in the file's log.
+    DiesInTransaction,
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Commits, Self::RollsBack, Self::DiesBeforeCommit, Self::DiesAfterCommit, Self::ServerDies];
-
     /// What a worker is told to do with the first run.
-    pub(crate) fn role(self) -> &'static str {
+    pub(crate) fn role(self) -> Role {
         match self {
-            Self::Commits | Self::ServerDies => "commit",
-            Self::RollsBack => "roll-back",
-            Self::DiesBeforeCommit => "die-before",
-            Self::DiesAfterCommit => "die-after",
+            Self::Commits | Self::ServerDies => Role::Commit,
+            Self::RollsBack => Role::RollBack,
+            Self::DiesBeforeCommit => Role::DieBefore,
+            Self::DiesAfterCommit => Role::DieAfter,
+            Self::DiesInTransaction => Role::DieWithin,
         }
-    }
-
-    /// Whether a worker is to die in a round.
-    pub(crate) fn kills_a_worker(self) -> bool {
-        matches!(self, Self::DiesBeforeCommit | Self::DiesAfterCommit)
     }
 
     /// The run whose effect stands.
     pub(crate) fn standing_run(self) -> i64 {
         match self {
             Self::Commits | Self::DiesAfterCommit | Self::ServerDies => 1,
-            Self::RollsBack | Self::DiesBeforeCommit => 2,
+            Self::RollsBack | Self::DiesBeforeCommit | Self::DiesInTransaction => 2,
         }
     }
 }
@@ -53,6 +51,7 @@ impl fmt::Display for Scenario {
             Self::DiesBeforeCommit => "killed_before_commit",
             Self::DiesAfterCommit => "killed_after_commit",
             Self::ServerDies => "server_killed",
+            Self::DiesInTransaction => "killed_in_transaction",
         })
     }
 }
