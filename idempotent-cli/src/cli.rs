@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    allow_one_more, completions, dashboard, doctor, inspect, key, list, migrate, purge, release, resolve, stats, sweep,
-    watch,
+    allow_one_more, completions, dashboard, doctor, import, inspect, key, list, migrate, purge, release, resolve,
+    stats, sweep, watch,
 };
 use crate::exit;
 
@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Release(release::Options),
     /// Make a record claimable at once, and let one more run start than max_attempts would
     AllowOneMore(allow_one_more::Options),
+    /// Take over what was done before there were records: keys become completed records
+    Import(import::Options),
     /// Remove records: counts first, says what it will do, and asks
     Purge(purge::Options),
     /// Remove what has expired, where a store does not do so by itself

@@ -14,6 +14,7 @@ use crate::description::description;
 use crate::function::Function;
 use crate::options::Given;
 use crate::plan::Plan;
+use crate::registration::registration;
 use crate::signature::{self, Around};
 use crate::time::Time;
 
@@ -24,6 +25,7 @@ use crate::time::Time;
 //
 // Output (`private` stands for `::idempotent_runtime::__private`):
 //     async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
+//         private::register! { "consume", "order:consume", ["message.order_id"], "24h" }
 //         let call = private::call(
 //             &private::Handler::new("order:consume", &["message.order_id"]).ttl(Duration::from_hours(24)),
 //             &[&(message.order_id)],
@@ -49,6 +51,7 @@ fn guarded(plan: &Plan) -> TokenStream {
     let private = private(plan);
     let Function { reply, .. } = &plan.function;
 
+    let registration = registration(plan, &private);
     let description = description(plan, &private);
     let (first, last) = ends(signature::sides(reply).0);
     let (first, last) = (mixed.located_at(first), mixed.located_at(last));
@@ -83,6 +86,7 @@ fn guarded(plan: &Plan) -> TokenStream {
     };
     quote_spanned! {mixed=>
         #import
+        #registration
         let call = #call #arguments #(#builders)*;
         #run
     }

@@ -11,6 +11,7 @@ use crate::signature::{self, Around};
 
 /// The function, taken apart for the wrapping.
 pub(crate) struct Function {
+    pub(crate) name: Ident,
     /// All that stands before the body, as written.
     pub(crate) head: TokenStream,
     pub(crate) body: Group,
@@ -65,7 +66,7 @@ pub(crate) fn function(handler: Handler, on_duplicate: OnDuplicate, errors: &mut
         }
         return None;
     };
-    Some(Function { head, body, inner_attributes, around, guarded, braces, reply })
+    Some(Function { name: signature.ident, head, body, inner_attributes, around, guarded, braces, reply })
 }
 
 /// Says why a function is not asynchronous, or returns nothing.

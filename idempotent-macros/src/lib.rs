@@ -25,6 +25,7 @@ mod options;
 mod paths;
 mod plan;
 mod question;
+mod registration;
 mod signature;
 mod suggest;
 mod text;

@@ -30,6 +30,8 @@ pub(crate) struct Plan {
     pub(crate) keys: Vec<Expr>,
     pub(crate) step: Option<LitStr>,
     pub(crate) ttl: Ttl,
+    /// `ttl` as a person would write it.
+    pub(crate) ttl_text: String,
     pub(crate) lease: Option<Time>,
     pub(crate) timeout: Option<Time>,
     pub(crate) fingerprint: Vec<Expr>,
@@ -62,7 +64,10 @@ impl Plan {
         let prefix = options.required("prefix", errors, options::name);
         let keys = options.required("keys", errors, keys(&parameters));
         let step = options.optional("step", errors, options::name);
-        let ttl = options.required("ttl", errors, time::ttl(&parameters));
+        let ttl = options.required("ttl", errors, |given, errors| {
+            let text = time::written(&given.value);
+            Some((time::ttl(&parameters)(given, errors)?, text))
+        });
         let lease = options.optional("lease", errors, time::time(time::LEASE));
         let timeout = options.optional("timeout", errors, time::time(time::TIMEOUT));
         let fingerprint = options.optional("fingerprint", errors, fingerprint(&parameters));
@@ -98,13 +103,15 @@ impl Plan {
         let function = function::function(handler, on_duplicate, errors);
 
         let plan = (|| {
+            let (ttl, ttl_text) = ttl?;
             Some(Self {
                 function: function?,
                 runtime,
                 prefix: prefix?,
                 keys: keys?,
                 step,
-                ttl: ttl?,
+                ttl,
+                ttl_text,
                 lease,
                 timeout,
                 fingerprint: fingerprint.unwrap_or_default(),

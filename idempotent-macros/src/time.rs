@@ -10,6 +10,7 @@ use crate::duration::{EXAMPLES, grouped, in_largest_unit, is_rust_suffix, parse}
 use crate::errors::Errors;
 use crate::options::Given;
 use crate::suggest;
+use crate::text::text;
 
 /// A duration of the attribute.
 pub(crate) enum Time {
@@ -115,6 +116,14 @@ pub(crate) fn ttl(parameters: &[Ident]) -> impl FnOnce(Given, &mut Errors) -> Op
         };
         errors.push(given.value, message);
         None
+    }
+}
+
+/// A duration as a person reads it: `24h`, `"1h 30m"` without its quotes, `self.ttl`, `forever`.
+pub(crate) fn written(value: &Expr) -> String {
+    match value {
+        Expr::Lit(ExprLit { lit: Lit::Str(words), .. }) => words.value(),
+        value => text(value),
     }
 }
 

@@ -37,10 +37,11 @@
 //! | look at records, and decide | [`Idempotency::inspect`], [`Idempotency::list`], [`admin`], the program `idempotent` |
 //! | try it on live traffic | [`Idempotency::shadow`] |
 //! | see what waits for somebody | `dashboard` (feature `dashboard`), the guide's page on operating it |
+//! | list the handlers of a program, and find two under one prefix | `registry` (feature `registry`) |
 //! | write a store of your own | [`Store`], and the conformance suite (feature `conformance`) |
 //!
 //! It needs a tokio runtime with time enabled. Features: `redis`, `tls`, `postgres`, `sqlite`, `http`, `axum`, `reqwest`,
-//! `dashboard`, `metrics`, `cache`, `conformance`, `testing`; `uuid`, `time`,
+//! `dashboard`, `metrics`, `registry`, `cache`, `conformance`, `testing`; `uuid`, `time`,
 //! `chrono`, `jiff` and `rust_decimal` for key parts of these crates' types.
 
 pub mod admin;
@@ -53,6 +54,8 @@ pub mod fuzzed;
 pub mod guide;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "registry")]
+pub mod registry;
 pub mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -73,6 +76,7 @@ mod outcome;
 mod policy;
 mod read;
 mod record;
+mod registration;
 mod reply;
 mod run;
 mod text64;

@@ -114,6 +114,12 @@ pub(crate) fn refused_early(error: &Error) {
     tracing::warn!(%error, "refused");
 }
 
+/// Handlers of this program share their records.
+#[cfg(feature = "registry")]
+pub(crate) fn shared_prefix(concern: &crate::admin::Concern) {
+    tracing::warn!(found = %concern.what, advice = %concern.advice, "handlers share their records");
+}
+
 /// A run starts after a failed one.
 pub(crate) fn retry(key: &Key, attempt: u32) {
     tracing::debug!(%key, attempt, "runs again after a failure");

@@ -7,6 +7,10 @@ use crate::error::{Error, ErrorKind};
 use crate::fingerprint::Fingerprint;
 pub use crate::fingerprint::Fingerprinted;
 use crate::guard::Guard;
+#[cfg(feature = "registry")]
+pub use inventory::submit;
+
+pub use crate::__register as register;
 pub use crate::guard::checks::{Ask, Existing, Verify};
 pub use crate::idempotency::{Ambient, Via};
 use crate::idempotency::{Idempotency, Mode};
@@ -14,6 +18,8 @@ pub use crate::key::KeyPart;
 use crate::key::{self, Key};
 use crate::policy::Policy;
 pub use crate::policy::{Handler, OnBusy, OnCrash, OnDuplicate, OnLost, OnOutage, Ttl};
+#[cfg(feature = "registry")]
+pub use crate::registry::Handler as Registered;
 pub use crate::reply::{
     CarriesError, Errors, Reply, Skippable, Stored, StoredError, ValueOps, judge, map_err, never, recorded, skipped,
     unrecorded, value,

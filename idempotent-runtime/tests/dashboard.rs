@@ -104,6 +104,22 @@ async fn what_waits_for_somebody_stands_first() {
     assert!(now.text.contains(">abandoned</span>"));
 }
 
+/// Nobody calls it.
+#[cfg(feature = "registry")]
+#[idempotent_runtime::idempotent(prefix = "order:archive", keys = [order], ttl = 24h)]
+async fn archive(order: u64) -> Result<u64, Error> {
+    Ok(order)
+}
+
+#[cfg(feature = "registry")]
+#[tokio::test(start_paused = true)]
+async fn handlers_that_nobody_has_called_are_named() {
+    let now = get(&Dashboard::of(&Idempotency::memory()).router(), "/").await;
+    assert!(now.text.contains("order:archive [order] for 24h: `archive` of dashboard at "), "{}", now.text);
+    assert!(now.text.contains("not called yet"), "{}", now.text);
+    drop(archive(7)); // it could be
+}
+
 #[tokio::test(start_paused = true)]
 async fn results_are_hidden_unless_they_are_to_be_shown() {
     let idempotency = Idempotency::memory();

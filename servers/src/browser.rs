@@ -10,8 +10,7 @@ use crate::{Error, Program, port};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A ChromeDriver, ended when this is dropped. A browser that it has opened is ended by closing its session: one that is
-/// still open then stays.
+/// A ChromeDriver, and the browsers that it opens: all are ended when this is dropped.
 #[derive(Debug)]
 pub struct Browser {
     port: u16,
@@ -49,6 +48,9 @@ impl Browser {
     pub fn capabilities(&self) -> String {
         let arguments = [
             "--headless",
+            // A browser that is driven through a pipe ends when nobody holds the other end: also where this process was
+            // killed, and its driver with it.
+            "--remote-debugging-pipe",
             "--no-sandbox",
             "--disable-gpu",
             "--disable-dev-shm-usage",

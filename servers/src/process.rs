@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
 use crate::Error;
 use crate::program::tool;
@@ -113,6 +113,10 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        // Its group first: whatever it has started goes with it. Not where it was waited for: then its id may be another's.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            _ = kill_process_group(self.raw_pid(), Signal::KILL);
+        }
         // Both fail only where it has ended already.
         _ = self.child.kill();
         _ = self.child.wait();

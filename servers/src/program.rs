@@ -40,6 +40,8 @@ pub enum Program {
     Chromium,
     /// What drives it for a test.
     ChromeDriver,
+    /// What tries rules of Prometheus.
+    Promtool,
 }
 
 impl Program {
@@ -57,6 +59,7 @@ impl Program {
         Self::Curl,
         Self::Chromium,
         Self::ChromeDriver,
+        Self::Promtool,
     ];
 
     /// The program's file.
@@ -98,6 +101,7 @@ impl Program {
             Self::Curl => installed("curl", USUAL),
             Self::Chromium => installed("chromium", USUAL),
             Self::ChromeDriver => installed("chromedriver", USUAL),
+            Self::Promtool => installed("promtool", USUAL),
             Self::Redis8_2 | Self::Valkey9_1 => Vec::new(),
         }
     }
@@ -118,6 +122,7 @@ impl fmt::Display for Program {
             Self::Curl => "curl",
             Self::Chromium => "chromium",
             Self::ChromeDriver => "chromedriver",
+            Self::Promtool => "promtool",
         })
     }
 }

@@ -36,3 +36,13 @@ fn build_examples() -> PathBuf {
     assert!(status.success(), "the examples do not build");
     profile.join("examples")
 }
+
+/// A handler of a library, for tests of what the programs know that are linked with it.
+///
+/// # Errors
+///
+/// The runtime's own.
+#[idempotent_runtime::idempotent(prefix = "tests:archived", keys = [order], ttl = 24h)]
+pub async fn archived(order: u64) -> Result<u64, idempotent_runtime::Error> {
+    Ok(order)
+}

@@ -1,12 +1,15 @@
 //! What people watch at night: the names in the alert rules, the dashboard and the guide are those that are measured.
 
 use std::collections::BTreeSet;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 use serde_json::Value;
+use servers::{Program, needed};
 use tests::example;
 
 const ALERTS: &str = include_str!("../../examples/observability/alerts.yml");
+const TRIED: &str = include_str!("../../examples/observability/alerts_test.yml");
 const DASHBOARD: &str = include_str!("../../examples/observability/grafana.json");
 const GUIDE: &str = include_str!("../../idempotent-runtime/src/guide/signals.md");
 const OBSERVED: &str = include_str!("../../idempotent-runtime/src/observe.rs");
@@ -46,6 +49,46 @@ fn alerts_and_dashboard_ask_for_metrics_that_there_are() {
     {
         assert!(ALERTS.contains(needed), "no alert on {needed}");
     }
+}
+
+/// What `promtool` says of a file in the folder of the example, or of one that was written for this.
+fn promtool(check: [&str; 2], file: &Path) -> Option<Output> {
+    let promtool = needed(Program::Promtool.find())?;
+    let output = Command::new(promtool).args(check).arg(file).current_dir(observability()).output();
+    Some(output.expect("promtool runs"))
+}
+
+fn observability() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("examples").join("observability")
+}
+
+#[test]
+fn prometheus_takes_the_rules_and_each_fires_when_it_should_and_not_before() {
+    for (check, file) in [
+        (["check", "rules"], "alerts.yml"),
+        (["check", "config"], "prometheus.yml"),
+        (["test", "rules"], "alerts_test.yml"),
+    ] {
+        let Some(output) = promtool(check, Path::new(file)) else { return };
+        let said = [output.stdout, output.stderr].concat();
+        assert!(output.status.success(), "{file}: {}", String::from_utf8_lossy(&said));
+    }
+    // Each has a time at which it fires.
+    let alerts = ALERTS.lines().filter_map(|line| line.trim().strip_prefix("- alert: "));
+    let fired = TRIED.split("exp_alerts:\n").count() - 1;
+    assert!(alerts.clone().count() <= fired);
+    for alert in alerts {
+        assert!(TRIED.contains(&format!("- alertname: {alert}\n")), "no case in which {alert} fires");
+    }
+}
+
+#[test]
+fn a_rule_with_a_mistake_is_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("alerts.yml");
+    std::fs::write(&file, ALERTS.replacen("sum by", "sum bye", 1)).expect("a file");
+    let Some(output) = promtool(["check", "rules"], &file) else { return };
+    assert!(!output.status.success(), "{output:?}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use idempotent_runtime::store::RedisStore;
 use serde::Serialize;
 use servers::{Redis, RedisBinary};
 
-use self::program::{Program, Ran};
+use self::program::{Output, Program, Ran};
 use crate::figures::Figures;
 use crate::paced::{Claims, Latency};
 
@@ -83,13 +83,14 @@ pub(crate) fn measure(figures: &mut Figures, quick: bool) -> anyhow::Result<()> 
 }
 
 /// How many records a command says that there are.
-fn found(name: &str, output: &str) -> anyhow::Result<u64> {
+fn found(name: &str, output: &Output) -> anyhow::Result<u64> {
     let field = |pointer: &str| -> anyhow::Result<u64> {
-        let object: serde_json::Value = serde_json::from_str(output)?;
+        let text = output.lines()?.collect::<Result<String, _>>()?;
+        let object: serde_json::Value = serde_json::from_str(&text)?;
         Ok(object.pointer(pointer).and_then(serde_json::Value::as_u64).unwrap_or_default())
     };
     match name {
-        "list" => Ok(output.lines().count() as u64),
+        "list" => output.lines()?.try_fold(0, |count, line| line.map(|_| count + 1)).map_err(Into::into),
         "stats" => field("/total/completed"),
         _ => field("/removed"),
     }

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -20,7 +21,20 @@ pub(super) struct Program {
 pub(super) struct Ran {
     pub(super) seconds: f64,
     pub(super) peak_mb: Option<f64>,
-    pub(super) output: String,
+    /// What it wrote: for a list of a million records a file of some hundred megabytes.
+    pub(super) output: Output,
+}
+
+/// A file in a folder that goes with it.
+pub(super) struct Output {
+    file: PathBuf,
+    _folder: TempDir,
+}
+
+impl Output {
+    pub(super) fn lines(&self) -> io::Result<impl Iterator<Item = io::Result<String>>> {
+        Ok(BufReader::new(File::open(&self.file)?).lines())
+    }
 }
 
 impl Program {
@@ -60,7 +74,8 @@ impl Program {
         };
         let seconds = started.elapsed().as_secs_f64();
         ensure!(status.success(), "`idempotent {}`: {}", arguments.join(" "), fs::read_to_string(said)?.trim_end());
-        Ok(Ran { seconds, peak_mb: peak.map(megabytes), output: fs::read_to_string(output)? })
+        // Read when nobody is measured any more.
+        Ok(Ran { seconds, peak_mb: peak.map(megabytes), output: Output { file: output, _folder: folder } })
     }
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod allow_one_more;
 pub(crate) mod completions;
 pub(crate) mod dashboard;
 pub(crate) mod doctor;
+pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod key;
 pub(crate) mod list;
@@ -36,6 +37,7 @@ pub(crate) async fn run(Cli { global, command }: Cli) -> Result<ExitCode, Failur
         Command::Resolve(options) => resolve::run(&options, &global, out).await,
         Command::Release(options) => release::run(&options, &global, out).await,
         Command::AllowOneMore(options) => allow_one_more::run(&options, &global, out).await,
+        Command::Import(options) => import::run(&options, &global, out).await,
         Command::Purge(options) => purge::run(&options, &global, out).await,
         Command::Sweep(options) => sweep::run(&options, &global, out).await,
         Command::Doctor(options) => return doctor::run(&options, &global, out).await,

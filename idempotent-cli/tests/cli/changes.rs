@@ -7,6 +7,7 @@ on_every_store! {
     a_record_is_released
     one_more_attempt_is_allowed
     records_are_purged
+    what_was_done_before_is_taken_over
     what_has_expired_is_swept
     the_doctor_looks
     the_table_is_made
@@ -133,4 +134,48 @@ fn the_table_is_made(place: &Place) {
 
 fn has_tables(place: &Place) -> bool {
     matches!(place.name, "postgres" | "sqlite")
+}
+
+fn what_was_done_before_is_taken_over(place: &Place) {
+    place.fill();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("done.txt");
+    let file = file.to_str().expect("a name in UTF-8");
+    let import = |more: &[&'static str]| place.run([&["import", file, "--ttl", "1h"], more].concat());
+    // One with its result, one without, a step; and four that have a record, in four states.
+    let mut lines = "import:1\t{\"receipt\":1}\nimport:2\n\nimport:entity:7[first]\t[1]\n".to_owned();
+    for known in ["live", "stuck", "failed", "done"] {
+        lines.push_str(&format!("order:consume:{known}\t{{\"receipt\":0}}\n"));
+    }
+    std::fs::write(file, &lines).expect("a file");
+    import(&["--yes"]).ends_with(2);
+    let asked = import(&["--why", "the old consumer's"]);
+    assert!(asked.ends_with(4).err.contains("take 7 keys over as completed, for 1h"), "{asked:?}");
+    assert_eq!(place.state("import:1"), Err(3), "nothing is done yet");
+
+    let done = import(&["--why", "the old consumer's", "--yes", "--json"]);
+    assert_eq!((&done.json()["taken_over"], &done.json()["known"]), (&3.into(), &4.into()));
+    assert_eq!(done.err.lines().filter(|line| line.contains("the old consumer's")).count(), 3, "{done:?}");
+    let record = place.run(["inspect", "--json", "--show-result", "import:1"]).json();
+    assert_eq!((&record["state"], &record["result"]["value"]["receipt"]), (&"completed".into(), &1.into()));
+    for (key, state) in [
+        ("import:2", "completed"),
+        ("import:entity:7[first]", "completed"),
+        ("order:consume:live", "in-progress"),
+        (STUCK, "abandoned"),
+        ("order:consume:failed", "failed"),
+        ("order:consume:done", "completed"),
+    ] {
+        assert_eq!(place.state(key).as_deref(), Ok(state), "{key}");
+    }
+    let kept = place.run(["inspect", "--json", "--show-result", "order:consume:done"]).json();
+    assert_eq!(kept["result"]["value"]["receipt"], 7, "a record that is there stands");
+    assert_eq!(import(&["--why", "again", "--yes", "--json"]).json()["taken_over"], 0);
+
+    // A mistake in the last line is told before the first one counts.
+    for wrong in ["import:9\nno key", "import:9\nimport:10\t{"] {
+        std::fs::write(file, wrong).expect("a file");
+        assert!(import(&["--why", "w", "--yes"]).ends_with(2).err.contains("line 2"), "{wrong:?}");
+    }
+    assert_eq!(place.state("import:9"), Err(3));
 }

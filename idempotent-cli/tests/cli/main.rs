@@ -5,3 +5,5 @@ mod dashboard;
 mod listing;
 mod plain;
 mod support;
+#[cfg(unix)]
+mod terminal;

@@ -84,9 +84,26 @@ fn the_doctor_finds_what_is_serious() {
 }
 
 #[test]
+fn a_record_that_cannot_be_read_is_told_and_left_alone() {
+    let Some(server) = servers::needed(Redis::start(RedisBinary::System)) else { return };
+    let (url, key) = (server.url(), "order:consume:1001");
+    server.cli(&["SET", key, "9c of a later version"]).expect("it is written");
+    let on = |arguments: &[&str]| idempotent(arguments.iter().chain(&["--url", &url]));
+    assert!(on(&["inspect", key]).ends_with(6).err.contains(key));
+    let listed = on(&["list", "--state", "unreadable", "--json"]).lines();
+    assert_eq!((listed.len(), &listed[0]["state"]), (1, &"unreadable".into()), "{listed:?}");
+    assert_eq!(on(&["stats", "--json"]).json()["total"]["unreadable"], 1);
+    let purged = on(&["purge", "--prefix", "order", "--why", "w", "--yes", "--force", "--json"]).json();
+    assert_eq!((&purged["removed"], &purged["unreadable"]), (&0.into(), &1.into()), "{purged}");
+    on(&["release", key, "--why", "w", "--yes"]).ends_with(6);
+}
+
+#[test]
 fn help_tells_the_exit_codes_and_shells_are_completed() {
     let help = idempotent(["--help"]);
     assert!(help.ends_with(0).out.contains("Exit codes:"), "{help:?}");
+    let help = idempotent(["dashboard", "--help"]);
+    assert!(help.ends_with(0).out.contains("[default: 127.0.0.1:7077]"), "{help:?}");
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let completions = idempotent(["completions", shell]);
         assert!(completions.ends_with(0).out.contains("allow-one-more"), "{shell}");

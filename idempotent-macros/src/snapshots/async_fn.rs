@@ -8,6 +8,9 @@ pub async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
 
 /// Prepares an order.
 pub async fn consume(message: OrderMessage) -> Result<Receipt, OrderError> {
+    ::idempotent_runtime::__private::register! {
+        "consume", "order:consume", ["message.order_id", "message.activity_id"], "24h"
+    }
     let call = ::idempotent_runtime::__private::call(
         &::idempotent_runtime::__private::Handler::new(
                 "order:consume",

@@ -33,6 +33,9 @@ where
     Self: 'async_trait,
 {
     Box::pin(async move {
+        ::idempotent_runtime::__private::register! {
+            "consume", "order:consume", ["message.order_id"], "24h"
+        }
         let call = ::idempotent_runtime::__private::call(
             &::idempotent_runtime::__private::Handler::new(
                     "order:consume",

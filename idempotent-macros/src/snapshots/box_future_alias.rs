@@ -7,6 +7,9 @@ fn consume(&self, id: u64) -> BoxFuture<'_, Result<Receipt, OrderError>> {
 
 fn consume(&self, id: u64) -> BoxFuture<'_, Result<Receipt, OrderError>> {
     async move {
+        ::idempotent_runtime::__private::register! {
+            "consume", "order:consume", ["id"], "24h"
+        }
         let call = ::idempotent_runtime::__private::call(
             &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
                 .ttl(::core::time::Duration::from_hours(24)),

@@ -29,6 +29,10 @@ async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
 
 async fn consume(&self, message: OrderMessage) -> Result<Receipt, OrderError> {
     use crate::reexported::runtime::__private as __idempotent;
+    __idempotent::register! {
+        "consume", "order:consume", "init_token", ["&message.order_id",
+        "order_key(&message)"], "forever"
+    }
     let call = __idempotent::call_via(
             &__idempotent::Handler::new(
                     "order:consume",

@@ -23,6 +23,9 @@ async fn consume<'a, K: Kitchen + 'a>(
 where
     K::Receipt: Storable,
 {
+    ::idempotent_runtime::__private::register! {
+        "consume", "order:consume", ["id", "kind"], "24h"
+    }
     let call = ::idempotent_runtime::__private::call(
         &::idempotent_runtime::__private::Handler::new("order:consume", &["id", "kind"])
             .ttl(::core::time::Duration::from_hours(24)),

@@ -7,6 +7,9 @@ fn consume(id: u64) -> impl Future<Output = Result<Receipt, OrderError>> + Send 
 
 fn consume(id: u64) -> impl Future<Output = Result<Receipt, OrderError>> + Send {
     async move {
+        ::idempotent_runtime::__private::register! {
+            "consume", "order:consume", ["id"], "24h"
+        }
         let call = ::idempotent_runtime::__private::call(
             &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
                 .ttl(::core::time::Duration::from_hours(24)),

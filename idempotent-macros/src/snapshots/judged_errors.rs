@@ -6,6 +6,9 @@ async fn consume(id: u64) -> Result<Receipt, OrderError> {
 // ---- expands to ----
 
 async fn consume(id: u64) -> Result<Receipt, OrderError> {
+    ::idempotent_runtime::__private::register! {
+        "consume", "order:consume", ["id"], "24h"
+    }
     let call = ::idempotent_runtime::__private::call(
         &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
             .ttl(::core::time::Duration::from_hours(24)),

@@ -6,6 +6,9 @@ async fn consume(&mut self, id: u64) -> OrderResult {
 // ---- expands to ----
 
 async fn consume(&mut self, id: u64) -> OrderResult {
+    ::idempotent_runtime::__private::register! {
+        "consume", "order:consume", ["self.tenant", "id"], "self.config.ttl"
+    }
     let call = ::idempotent_runtime::__private::call(
             &::idempotent_runtime::__private::Handler::new(
                 "order:consume",

@@ -17,6 +17,9 @@ fn consume(
     message: OrderMessage,
 ) -> impl Future<Output = OrderResult> {
     async move {
+        ::idempotent_runtime::__private::register! {
+            "consume", "order:consume", ["message.id"], "24h"
+        }
         let call = ::idempotent_runtime::__private::call(
             &::idempotent_runtime::__private::Handler::new(
                     "order:consume",

@@ -12,6 +12,9 @@ async fn consume(id: u64) -> anyhow::Result<()> {
 
 async fn consume(id: u64) -> anyhow::Result<()> {
     #![allow(clippy::unused_async)]
+    ::idempotent_runtime::__private::register! {
+        "consume", "order:consume", ["id"], "24h"
+    }
     let call = ::idempotent_runtime::__private::call(
         &::idempotent_runtime::__private::Handler::new("order:consume", &["id"])
             .ttl(::core::time::Duration::from_hours(24))

@@ -18,6 +18,9 @@ async fn pay(
     tenant: u64,
     request: Payment,
 ) -> Result<Receipt, PayError> {
+    ::idempotent_runtime::__private::register! {
+        "pay", "payment:create", ["tenant", "request.key"], "forever"
+    }
     let call = ::idempotent_runtime::__private::call(
             &::idempotent_runtime::__private::Handler::new(
                     "payment:create",

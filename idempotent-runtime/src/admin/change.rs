@@ -76,11 +76,7 @@ impl Idempotency {
         ttl: Duration,
         decision: Decision<'_>,
     ) -> Result<(), Error> {
-        let codec = self.core().codec();
-        let bytes = codec
-            .encode(ResultRef::new(result))
-            .map_err(|why| Error::configuration("the result cannot be written").because(why))?;
-        let result = Recorded::Value(Encoded { codec: codec.tag(), bytes: bytes.into() });
+        let result = self.core().recorded(result)?;
         self.change(key, seen, Change::Resolve { result, retention: Retention::For(ttl) }, decision).await
     }
 
@@ -161,6 +157,15 @@ impl Idempotency {
 }
 
 impl Core {
+    /// A result as a handler's own would be recorded.
+    pub(super) fn recorded<T: serde::Serialize>(&self, result: &T) -> Result<Recorded, Error> {
+        let codec = self.codec();
+        let bytes = codec
+            .encode(ResultRef::new(result))
+            .map_err(|why| Error::configuration("the result cannot be written").because(why))?;
+        Ok(Recorded::Value(Encoded { codec: codec.tag(), bytes: bytes.into() }))
+    }
+
     pub(super) async fn remove(
         &self,
         key: &Key,

@@ -70,7 +70,8 @@ impl Idempotency {
         self.core().inspect(key).await
     }
 
-    /// Looks at the servers, or whatever keeps the records, for what these may suffer from.
+    /// Looks at the servers, or whatever keeps the records, for what these may suffer from; with the feature `registry`, at
+    /// the handlers of this program too.
     ///
     /// ```
     /// use idempotent_runtime::{Error, Idempotency};
@@ -85,7 +86,10 @@ impl Idempotency {
     ///
     /// `StoreUnavailable`; `Configuration` when the store has no administration.
     pub async fn check(&self) -> Result<Vec<Concern>, Error> {
-        self.core().admin()?.check().await.map_err(|error| unanswered(None, error))
+        let concerns = self.core().admin()?.check().await.map_err(|error| unanswered(None, error))?;
+        #[cfg(feature = "registry")]
+        let concerns = concerns.into_iter().chain(crate::registry::check()).collect();
+        Ok(concerns)
     }
 
     /// Removes up to `batch` records that have expired and still take up room.

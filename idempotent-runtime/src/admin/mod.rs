@@ -9,6 +9,7 @@
 //! | settle one | [`resolve`](crate::Idempotency::resolve), [`release`](crate::Idempotency::release), [`allow_one_more`](crate::Idempotency::allow_one_more), [`remove`](crate::Idempotency::remove) |
 //! | look at many | [`list`](crate::Idempotency::list) and [`scan`](crate::Idempotency::scan) with a [`Query`], [`stats`](crate::Idempotency::stats) |
 //! | remove many | [`purge`](crate::Idempotency::purge), [`sweep`](crate::Idempotency::sweep) |
+//! | take over what was done before there were records | [`import`](crate::Idempotency::import) |
 //! | learn what is dangerous to them | [`check`](crate::Idempotency::check) |
 //! | reach a store as an administrator | [`Access`] |
 //!
@@ -17,6 +18,7 @@
 mod access;
 mod change;
 mod concern;
+mod import;
 mod look;
 mod purge;
 mod query;
@@ -32,6 +34,7 @@ use crate::store::Reply;
 pub use access::Access;
 pub use change::{Change, Changed, Decision, Leases};
 pub use concern::{Concern, Severity, Swept};
+pub use import::Imported;
 pub use purge::{Purge, Purged};
 pub use query::{Cursor, Query};
 pub use record::{Inspected, Listed, Marks, Page, Seen, Standing, State, Summary};

@@ -11,6 +11,8 @@
 //! # drop(app);
 //! ```
 //!
+//! With the feature `registry` it names all annotated handlers, also those that nobody has called yet.
+//!
 //! `idempotent dashboard` serves the same page for a store alone. It can be read without JavaScript, changes nothing
 //! unless it is [`writable`](Dashboard::writable), and hides results unless it is told to
 //! [show them](Dashboard::show_results).

@@ -1,5 +1,6 @@
 //! The first page: what waits for somebody first, then what is in progress, then what the handlers do.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -92,7 +93,11 @@ fn silence(listed: &Listed) -> Duration {
 
 /// What the handlers of this process do.
 fn handlers(tally: &Tally) -> Markup {
-    let (handlers, slot) = tally.read();
+    let (mut handlers, slot) = tally.read();
+    let annotated = annotated();
+    for prefix in annotated.keys() {
+        handlers.entry(Arc::clone(prefix)).or_default();
+    }
     let caught = |handler: &Handler| -> u64 {
         let caught = CAUGHT.iter().filter_map(|outcome| handler.outcomes.get(outcome));
         caught.map(|count| count.total).sum()
@@ -115,8 +120,14 @@ fn handlers(tally: &Tally) -> Markup {
                         } }
                         tbody { @for (prefix, handler) in &handlers {
                             tr {
-                                th scope="row" { code { (prefix) } }
-                                td { @for (outcome, count) in &handler.outcomes { (outcome_of(outcome, count, slot)) " " } }
+                                th scope="row" {
+                                    code { (prefix) }
+                                    @for place in annotated.get(prefix).into_iter().flatten() { div.place { (place) } }
+                                }
+                                td {
+                                    @for (outcome, count) in &handler.outcomes { (outcome_of(outcome, count, slot)) " " }
+                                    @if handler.outcomes.is_empty() { span.none { "not called yet" } }
+                                }
                                 td.number { (caught(handler)) }
                                 td.number { (claim(handler, 50)) }
                                 td.number { (claim(handler, 99)) }
@@ -127,6 +138,21 @@ fn handlers(tally: &Tally) -> Markup {
             }
         }
     }
+}
+
+/// The annotated handlers by prefix, each on a line: whether or not they were called. Known with the feature `registry`.
+#[cfg(feature = "registry")]
+fn annotated() -> BTreeMap<Arc<str>, Vec<String>> {
+    let mut annotated: BTreeMap<Arc<str>, Vec<String>> = BTreeMap::new();
+    for handler in crate::registry::handlers() {
+        annotated.entry(handler.prefix().into()).or_default().push(handler.to_string());
+    }
+    annotated
+}
+
+#[cfg(not(feature = "registry"))]
+fn annotated() -> BTreeMap<Arc<str>, Vec<String>> {
+    BTreeMap::new()
 }
 
 fn outcome_of(outcome: &str, count: &Count, slot: u64) -> Markup {

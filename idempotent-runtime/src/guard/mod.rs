@@ -20,6 +20,7 @@ pub(crate) mod backoff;
 pub(crate) mod checks;
 mod claim;
 pub(crate) mod flight;
+pub(crate) mod import;
 mod owned;
 #[cfg(feature = "cache")]
 pub(crate) mod recent;

@@ -297,6 +297,8 @@ impl Idempotency {
     }
 
     fn from_parts(settings: Builder, store: Arc<dyn Store>, mode: Mode) -> Self {
+        #[cfg(feature = "registry")]
+        crate::registry::warn();
         let clock = Clock::of(store.home());
         #[cfg(feature = "cache")]
         let recent = settings.cache.map(|cache| Recent::new(cache, clock));

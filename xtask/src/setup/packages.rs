@@ -45,6 +45,7 @@ impl Manager {
             Program::Curl => ("curl", "curl"),
             Program::Chromium => ("chromium", "chromium"),
             Program::ChromeDriver => ("chromium-driver", "chromedriver"),
+            Program::Promtool => ("prometheus", "prometheus"),
             _ => return None,
         };
         Some(if self == Self::Homebrew { homebrew } else { debian })
