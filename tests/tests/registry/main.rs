@@ -107,7 +107,11 @@ async fn handlers_that_share_their_records_are_told_with_both_places_and_no_othe
         let place = format!("at {}:{place}", elsewhere::FILE);
         assert!(shared.what.contains(&place) && shared.what.contains("prefix `registry:shared`"), "{shared}");
     }
-    assert!(mixed.what.contains("prefix `registry:mixed`") && mixed.what.contains("some handlers are steps and some are not"), "{mixed}");
+    assert!(
+        mixed.what.contains("prefix `registry:mixed`")
+            && mixed.what.contains("some handlers are steps and some are not"),
+        "{mixed}"
+    );
 
     // And whoever asks the handle is told too.
     let concerns = Idempotency::memory().check().await.expect("it has an administration");
