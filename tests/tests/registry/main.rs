@@ -84,7 +84,7 @@ fn a_generic_handler_is_listed_once() {
 
 #[test]
 fn handlers_are_listed_wherever_they_stand() {
-    let kitchen = Kitchen { ttl: Duration::from_secs(60) };
+    let kitchen = Kitchen { ttl: Duration::from_mins(1) };
     drop((kitchen.cook(1), kitchen.serve(1), kitchen.bring(1)));
     let steps = registry::handlers().filter(|handler| handler.prefix() == "registry:steps");
     let steps: Vec<_> = steps.map(|handler| (handler.step(), handler.ttl())).collect();
