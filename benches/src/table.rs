@@ -150,8 +150,9 @@ fn sweeping(text: &mut String, Sweep { backlog, churn }: &Sweep) -> std::fmt::Re
     writeln!(text, "  {:.1} % of the updates touched no index (HOT)\n", churn.hot_share * 100.0)
 }
 
-fn commands(text: &mut String, Million { records, commands }: &Million) -> std::fmt::Result {
-    writeln!(text, "the command line on a Redis with {records} records; claims")?;
+fn commands(text: &mut String, Million { records, pinned, commands }: &Million) -> std::fmt::Result {
+    let pinned = if *pinned { "a core each for server and client" } else { "server and client not pinned" };
+    writeln!(text, "the command line on a Redis with {records} records, {pinned}; claims")?;
     for (name, command) in commands {
         let peak = command.peak_mb.map_or("unknown".to_owned(), |peak| format!("{peak:.1} MB"));
         writeln!(text, "{name}: {:.1} s, {peak} at the most", command.seconds)?;

@@ -7,8 +7,8 @@ use idempotent_runtime::admin::{Query, Standing};
 
 use crate::span;
 
-/// A page of a scan of everything: few round trips, and little in memory.
-const SCANNED: usize = 1000;
+/// A page of a scan of everything: so little that a call between two pages does not wait for long.
+const SCANNED: usize = 100;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Selection {

@@ -4,7 +4,7 @@
 //! one is answered with the other's result. No compiler sees that, since they may stand in two crates. With this feature
 //! every annotated handler that is linked into the program is known when it starts, whether it was called or not:
 //!
-//! ```
+//! ```standalone_crate
 //! use idempotent_runtime::{Error, idempotent, registry};
 //!
 //! #[idempotent(prefix = "order:consume", keys = [order, activity], ttl = 24h)]
@@ -18,7 +18,7 @@
 //! assert_eq!(handler.function(), "consume");
 //! println!("{handler}"); // order:consume [order, activity] for 24h: `consume` of orders at src/main.rs:3
 //!
-//! assert_eq!(registry::check(), []); // no other handler is under this prefix
+//! assert!(registry::check().is_empty()); // no other handler is under this prefix
 //! # }
 //! ```
 //!
@@ -163,7 +163,7 @@ pub fn handlers() -> impl Iterator<Item = &'static Handler> {
 /// The handlers that share their records: those of one prefix and one step; and those of one prefix of which some are steps
 /// and some are not, since a step is a field of the entity that its prefix and keys name, and nothing else can stand there.
 ///
-/// ```
+/// ```standalone_crate
 /// use idempotent_runtime::registry;
 ///
 /// let shared = registry::check();
@@ -190,7 +190,8 @@ fn under(prefix: &str, steps: &BTreeMap<Option<&str>, Vec<&'static Handler>>) ->
         Concern::new(Severity::Serious, what, "a call of one is answered with the other's result: give each its own")
     });
     let mixed = (steps.len() > 1 && steps.contains_key(&None)).then(|| {
-        let what = format!("under the prefix `{prefix}` some handlers are steps and some are not: {}", places_of(steps));
+        let what =
+            format!("under the prefix `{prefix}` some handlers are steps and some are not: {}", places_of(steps));
         Concern::new(Severity::Serious, what, "their records cannot stand under one key: give them two prefixes")
     });
     same.chain(mixed).collect()
@@ -234,8 +235,8 @@ mod tests {
     #[test]
     fn steps_of_one_prefix_are_apart() {
         static APART: [Handler; 2] = [handler("a", 1).of_step("x"), handler("a", 2).of_step("y")];
-        assert_eq!(found(&APART), [""; 0]);
         static SAME: [Handler; 2] = [handler("a", 1).of_step("x"), handler("a", 2).of_step("x")];
+        assert_eq!(found(&APART), [""; 0]);
         assert_eq!(found(&SAME).len(), 1);
         assert!(found(&SAME)[0].starts_with("2 handlers share the prefix `a` and step `x`: "), "{:?}", found(&SAME));
     }
@@ -244,6 +245,9 @@ mod tests {
     fn a_step_and_a_whole_key_are_told() {
         static MIXED: [Handler; 2] = [handler("a", 1), handler("a", 2).of_step("x")];
         let found = found(&MIXED);
-        assert!(found.len() == 1 && found[0].contains("some are not: `handle` of shop at src/shop.rs:1, "), "{found:?}");
+        assert!(
+            found.len() == 1 && found[0].contains("some are not: `handle` of shop at src/shop.rs:1, "),
+            "{found:?}"
+        );
     }
 }

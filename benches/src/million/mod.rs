@@ -15,6 +15,7 @@ use servers::{Redis, RedisBinary};
 use self::program::{Output, Program, Ran};
 use crate::figures::Figures;
 use crate::paced::{Claims, Latency};
+use crate::redis::pin;
 
 /// Claims a second.
 const RATE: u32 = 500;
@@ -31,6 +32,8 @@ struct Length {
 #[derive(Debug, Serialize)]
 pub(crate) struct Million {
     pub(crate) records: u64,
+    /// Whether server and client have a core of their own.
+    pub(crate) pinned: bool,
     pub(crate) commands: BTreeMap<&'static str, Command>,
 }
 
@@ -56,6 +59,8 @@ pub(crate) fn measure(figures: &mut Figures, quick: bool) -> anyhow::Result<()> 
     };
     let program = Program::find()?;
     let redis = Redis::start(RedisBinary::System)?;
+    // The command line then shares a core with those who claim: of two cores there is none left for it.
+    let pinned = pin(&redis);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let commands = runtime.block_on(async {
         fill::fill(&redis, length.records).await?;
@@ -78,7 +83,7 @@ pub(crate) fn measure(figures: &mut Figures, quick: bool) -> anyhow::Result<()> 
         }
         anyhow::Ok(commands)
     })?;
-    figures.million = Some(Million { records: length.records, commands });
+    figures.million = Some(Million { records: length.records, pinned, commands });
     Ok(())
 }
 

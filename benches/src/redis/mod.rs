@@ -52,7 +52,7 @@ fn forget(redis: &Redis) -> anyhow::Result<()> {
 }
 
 /// Whether both have a core of their own now: not where there is one core, or no `taskset`.
-fn pin(redis: &Redis) -> bool {
+pub(crate) fn pin(redis: &Redis) -> bool {
     servers::pin(std::process::id(), 1).is_ok() && redis.pin_to(0).is_ok()
 }
 

@@ -34,8 +34,8 @@ pub(crate) async fn run(options: &Options, global: &Global, out: Out) -> Result<
     }
     let (mut shown, mut is_first) = (0, true);
     let bar = progress::scanning("looking");
-    loop {
-        let Page { records, next } = idempotency.list(&query).await?;
+    let mut scan = idempotency.scan(&query).unhurried();
+    while let Some(Page { records, next }) = scan.next().await? {
         bar.inc(records.len() as u64);
         shown += records.len();
         if global.json {
@@ -59,7 +59,6 @@ pub(crate) async fn run(options: &Options, global: &Global, out: Out) -> Result<
             eprintln!("there may be more: --after {next}");
             return Ok(());
         }
-        query = query.after(next);
     }
     bar.finish_and_clear();
     if shown == 0 && !global.json {

@@ -81,7 +81,7 @@ async fn one(
 
 async fn purged(idempotency: &Idempotency, query: &Query, leases: Leases, purge: Purge<'_>) -> Result<Purged, Failure> {
     let mut purged = Purged::default();
-    let mut scan = idempotency.scan(query);
+    let mut scan = idempotency.scan(query).unhurried();
     let bar = progress::scanning(match purge {
         Purge::DryRun => "counting",
         Purge::Remove(_) => "removing",

@@ -27,7 +27,7 @@ pub(crate) async fn run(options: &Options, global: &Global, out: Out) -> Result<
 /// Counts, and says how far it has come.
 pub(super) async fn counted(idempotency: &Idempotency, query: &Query) -> Result<Stats, Failure> {
     let mut stats = Stats::default();
-    let mut scan = idempotency.scan(query);
+    let mut scan = idempotency.scan(query).unhurried();
     let bar = progress::scanning("counting");
     while let Some(page) = scan.next().await? {
         bar.inc(page.records.len() as u64);

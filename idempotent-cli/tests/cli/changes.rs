@@ -143,10 +143,9 @@ fn what_was_done_before_is_taken_over(place: &Place) {
     let file = file.to_str().expect("a name in UTF-8");
     let import = |more: &[&'static str]| place.run([&["import", file, "--ttl", "1h"], more].concat());
     // One with its result, one without, a step; and four that have a record, in four states.
-    let mut lines = "import:1\t{\"receipt\":1}\nimport:2\n\nimport:entity:7[first]\t[1]\n".to_owned();
-    for known in ["live", "stuck", "failed", "done"] {
-        lines.push_str(&format!("order:consume:{known}\t{{\"receipt\":0}}\n"));
-    }
+    let new = "import:1\t{\"receipt\":1}\nimport:2\n\nimport:entity:7[first]\t[1]\n";
+    let known = ["live", "stuck", "failed", "done"].map(|known| format!("order:consume:{known}\t{{\"receipt\":0}}\n"));
+    let lines = format!("{new}{}", known.concat());
     std::fs::write(file, &lines).expect("a file");
     import(&["--yes"]).ends_with(2);
     let asked = import(&["--why", "the old consumer's"]);

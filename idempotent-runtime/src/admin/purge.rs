@@ -31,7 +31,7 @@ pub struct Purged {
 }
 
 impl Idempotency {
-    /// Removes the records that `query` selects, page by page. Each removal is a compare-and-delete on what was listed, so
+    /// Removes the records that `query` selects, page by page and [unhurried](super::Scan::unhurried). Each removal is a compare-and-delete on what was listed, so
     /// a record that moves meanwhile stays; each leaves its audit line.
     ///
     /// ```
@@ -57,7 +57,7 @@ impl Idempotency {
     /// As [`list`](Self::list). What was removed until then stays removed, and a purge can be repeated.
     pub async fn purge(&self, query: &Query, leases: Leases, purge: Purge<'_>) -> Result<Purged, Error> {
         let mut purged = Purged::default();
-        let mut scan = self.scan(query);
+        let mut scan = self.scan(query).unhurried();
         while let Some(page) = scan.next().await? {
             self.purge_page(&page, leases, purge, &mut purged).await?;
         }

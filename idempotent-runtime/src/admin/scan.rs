@@ -1,5 +1,9 @@
 //! Going through many records, page by page.
 
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 use super::look::unanswered;
 use super::{Page, Query};
 use crate::error::Error;
@@ -54,9 +58,18 @@ impl Idempotency {
     /// # Ok(()) }
     /// ```
     pub fn scan(&self, query: &Query) -> Scan<'_> {
-        Scan { of: self, query: Some(query.clone()) }
+        Scan { of: self, query: Some(query.clone()), haste: Haste::AtOnce }
     }
 }
+
+/// Between two pages, an unhurried scan leaves the store to others for so many times as long as the page took.
+const REST: u32 = 3;
+
+/// … but for no longer than this: a store that answers late is not waited for on top of that.
+const LONGEST_REST: Duration = Duration::from_secs(1);
+
+/// Shorter than this no timer is.
+const SHORTEST_REST: Duration = Duration::from_micros(100);
 
 /// Pages of records, one after the other: at most one of them is in memory.
 #[derive(Debug)]
@@ -64,9 +77,42 @@ pub struct Scan<'a> {
     of: &'a Idempotency,
     /// The next page; `None` after the last.
     query: Option<Query>,
+    haste: Haste,
+}
+
+/// When the next page is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Haste {
+    AtOnce,
+    /// After this; at first there is nothing to rest from.
+    Rested(Duration),
 }
 
 impl Scan<'_> {
+    /// Rests between two pages, three times as long as the first of them took, up to a second: however many records there
+    /// are, the store is left to others for three quarters of the time, and the busier it is, the longer at a stretch. With
+    /// pages of 100 records a call hardly notices.
+    ///
+    /// ```
+    /// use idempotent_runtime::admin::Query;
+    /// use idempotent_runtime::{Error, Idempotency};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Error> {
+    /// let idempotency = Idempotency::memory();
+    /// let mut scan = idempotency.scan(&Query::new()).unhurried();
+    /// let mut records = 0;
+    /// while let Some(page) = scan.next().await? {
+    ///     records += page.records.len();
+    /// }
+    /// assert_eq!(records, 0);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn unhurried(mut self) -> Self {
+        self.haste = Haste::Rested(Duration::ZERO);
+        self
+    }
+
     /// The next page, which may be empty; `None` after the last.
     ///
     /// # Errors
@@ -74,7 +120,16 @@ impl Scan<'_> {
     /// As [`Idempotency::list`]. The same page can be asked for again.
     pub async fn next(&mut self) -> Result<Option<Page>, Error> {
         let Some(query) = &self.query else { return Ok(None) };
+        if let Haste::Rested(rest) = self.haste
+            && rest >= SHORTEST_REST
+        {
+            tokio::time::sleep(rest).await;
+        }
+        let asked = Instant::now();
         let page = self.of.list(query).await?;
+        if let Haste::Rested(rest) = &mut self.haste {
+            *rest = (asked.elapsed() * REST).min(LONGEST_REST);
+        }
         self.query = self.query.take().zip(page.next.clone()).map(|(query, next)| query.after(next));
         Ok(Some(page))
     }

@@ -100,7 +100,8 @@ fn likely_prefix(key: &str) -> &str {
 }
 
 impl Idempotency {
-    /// Counts the records that `query` selects, page by page: what it needs in memory does not grow with them.
+    /// Counts the records that `query` selects, page by page and [unhurried](super::Scan::unhurried): what it needs in
+    /// memory does not grow with them, and calls go on beside it.
     ///
     /// ```
     /// use std::time::Duration;
@@ -122,7 +123,7 @@ impl Idempotency {
     /// As [`list`](Self::list).
     pub async fn stats(&self, query: &Query) -> Result<Stats, Error> {
         let mut stats = Stats::default();
-        let mut scan = self.scan(query);
+        let mut scan = self.scan(query).unhurried();
         while let Some(page) = scan.next().await? {
             stats.count(page);
         }

@@ -84,7 +84,7 @@ fn a_generic_handler_is_listed_once() {
 
 #[test]
 fn handlers_are_listed_wherever_they_stand() {
-    let kitchen = Kitchen { ttl: Duration::from_secs(60) };
+    let kitchen = Kitchen { ttl: Duration::from_mins(1) };
     drop((kitchen.cook(1), kitchen.serve(1), kitchen.bring(1)));
     let steps = registry::handlers().filter(|handler| handler.prefix() == "registry:steps");
     let steps: Vec<_> = steps.map(|handler| (handler.step(), handler.ttl())).collect();
@@ -107,7 +107,11 @@ async fn handlers_that_share_their_records_are_told_with_both_places_and_no_othe
         let place = format!("at {}:{place}", elsewhere::FILE);
         assert!(shared.what.contains(&place) && shared.what.contains("prefix `registry:shared`"), "{shared}");
     }
-    assert!(mixed.what.contains("prefix `registry:mixed`") && mixed.what.contains("some handlers are steps and some are not"), "{mixed}");
+    assert!(
+        mixed.what.contains("prefix `registry:mixed`")
+            && mixed.what.contains("some handlers are steps and some are not"),
+        "{mixed}"
+    );
 
     // And whoever asks the handle is told too.
     let concerns = Idempotency::memory().check().await.expect("it has an administration");

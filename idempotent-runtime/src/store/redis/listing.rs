@@ -31,8 +31,8 @@ use crate::together::together;
 /// How much of a string is read: enough for its head and the beginning of an error.
 const BEGINNING: usize = 512;
 
-/// How many keys are read in one go.
-const AT_ONCE: usize = 128;
+/// How many keys are read in one go: the server answers what came in one go before it turns to anybody else.
+const AT_ONCE: usize = 32;
 
 /// A place in the list.
 struct Place {
