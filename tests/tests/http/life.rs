@@ -10,11 +10,11 @@ use axum::http::{Method, Request, Response, StatusCode};
 use axum::routing::post;
 use axum::{Json, Router};
 use idempotent_runtime::admin::{Decision, State};
-use idempotent_runtime::http::{FingerprintBy, IdempotencyLayer, ServerErrors};
+use idempotent_runtime::http::{FingerprintBy, IdempotencyLayer, LayerBuilder, Problem, ServerErrors};
 use idempotent_runtime::store::Retention;
 use idempotent_runtime::testing::{Fault, FaultyStore, Gate, Operation};
 use idempotent_runtime::{
-    Error, Idempotency, MemoryStore, OnCrash, OnOutage, Outcome, OutcomeKind, current, idempotent, installed,
+    Error, Idempotency, MemoryStore, OnBusy, OnCrash, OnOutage, Outcome, OutcomeKind, current, idempotent, installed,
 };
 use serde_json::{Value, json};
 use tower::{ServiceBuilder, ServiceExt as _};
@@ -247,7 +247,13 @@ async fn point_39_the_rules_are_published_as_data() {
         "header": "Idempotency-Key",
         "required": true,
         "methods": ["POST", "PATCH"],
-        "key": {"syntax": "structured-field-string", "shortest": 16, "longest": 64, "characters": "A-Za-z0-9-"},
+        "key": {
+            "syntax": "structured-field-string",
+            "shortest": 16,
+            "longest": 64,
+            "characters": "A-Za-z0-9-",
+            "pattern": r#"^"(?:[\-0-9A-Za-z]){16,64}"(?:;.*)?$"#,
+        },
         "expires_after_seconds": 172_800,
         "fingerprint": "method, path and query, content type, body as JSON",
         "waits_seconds": 0,
@@ -266,14 +272,69 @@ async fn point_39_the_rules_are_published_as_data() {
     let openapi: Value = serde_json::from_str(&layer.openapi()).expect("JSON");
     let parameter = &openapi["components"]["parameters"]["IdempotencyKey"];
     assert_eq!((&parameter["name"], &parameter["required"]), (&json!("Idempotency-Key"), &json!(true)));
-    assert_eq!(
-        parameter["schema"],
-        json!({"type": "string", "minLength": 16, "maxLength": 64, "pattern": "^[A-Za-z0-9-]+$"})
-    );
-    assert!(parameter["description"].as_str().unwrap().contains("172800 seconds"), "the expiry is published");
+    assert_eq!(parameter["schema"], json!({"type": "string", "pattern": policy["key"]["pattern"]}));
+    let description = parameter["description"].as_str().unwrap();
+    assert!(description.contains("172800 seconds"), "the expiry is published");
+    assert!(description.contains("16 to 64 characters in double quotes"), "{description}");
     for response in ["Idempotency400", "Idempotency409", "Idempotency422"] {
         assert!(openapi["components"]["responses"][response]["description"].is_string(), "{response}");
     }
+}
+
+#[tokio::test]
+async fn point_39_what_the_published_pattern_takes_is_what_the_layer_takes() {
+    let quoted = |key: &str| format!("\"{key}\"");
+    let fields = [
+        quoted("8e03978e"),
+        "8e03978e".into(),
+        quoted("8e0"),
+        quoted("8e03978e-1"),
+        quoted("8E03978E"),
+        "\"8e03978e".into(),
+        "\"8e03978e\";a=1".into(),
+        "8e03978e;a=1".into(),
+        quoted(r#"\"\\\"\\"#),
+        quoted(r#"""""#),
+        r#"\"\"\"\""#.into(),
+        quoted("a b/c:d"),
+        "a b/c:d".into(),
+        "a/b:c".into(),
+        quoted(""),
+        quoted("é678"),
+    ];
+    for (class, strict) in
+        [(None, true), (None, false), (Some("a-f0-9"), true), (Some("a-f0-9"), false), (Some("!-#[-^"), false)]
+    {
+        let builder = scoped(&Idempotency::memory()).key_length(4, 8);
+        let builder = if strict { builder.strict() } else { builder };
+        let builder = class.into_iter().fold(builder, LayerBuilder::key_characters);
+        let layer = builder.build().unwrap();
+        let pattern = regex_lite::Regex::new(&layer.policy().key.pattern).expect("a regular expression");
+        let router = payments(&Runs::default()).layer(layer);
+        for field in &fields {
+            let status = Ask::new(Method::POST, "/payments").key(field).to(&router).await.status;
+            assert_eq!(pattern.is_match(field), status == 201, "{pattern} of {class:?}: {field} is answered {status}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn point_39_what_was_chosen_is_published_as_chosen() {
+    let builder = scoped(&Idempotency::memory()).status(Problem::InFlight, StatusCode::LOCKED);
+    let builder = builder.status(Problem::KeyReused, StatusCode::CONFLICT).ttl(Duration::from_millis(1500));
+    let layer =
+        builder.on_busy(OnBusy::Wait(Duration::from_millis(500))).documentation("/idempotency").build().unwrap();
+    let policy = serde_json::to_value(layer.policy()).unwrap();
+    assert_eq!((&policy["waits_seconds"], &policy["expires_after_seconds"]), (&json!(0.5), &json!(1.5)));
+    let openapi: Value = serde_json::from_str(&layer.openapi()).expect("JSON");
+    let components = &openapi["components"];
+    for (status, comes_back) in [(423, true), (503, true), (409, false), (400, false), (500, false)] {
+        let response = &components["responses"][format!("Idempotency{status}")];
+        assert_eq!(response["headers"]["Retry-After"].is_object(), comes_back, "{status}: {response}");
+    }
+    let kind = &components["schemas"]["IdempotencyProblem"]["properties"]["type"];
+    assert_eq!(kind["format"], "uri-reference");
+    assert!(kind["enum"].as_array().unwrap().contains(&json!("/idempotency#in-flight")));
 }
 
 /// What is logged while it is the default.
