@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
+use axum::extract::{Path, Request};
 use axum::http::{HeaderName, Method, StatusCode};
 use axum::response::{AppendHeaders, IntoResponse};
 use futures_util::future::join_all;
 use idempotent_runtime::http::{IdempotencyLayer, Problem};
 use idempotent_runtime::testing::Gate;
-use idempotent_runtime::{Idempotency, OnBusy};
+use idempotent_runtime::{Error, Idempotency, OnBusy};
 use serde_json::json;
+use tower::ServiceBuilder;
 
 use crate::support::{Answer, Ask, Runs, answering, layer, payments, record, scoped, serve};
 
@@ -86,17 +88,20 @@ async fn point_18_a_retry_in_flight_is_told_to_come_back_or_waits() {
     assert!(Ask::pay("k").to(&router).await.is_replay());
     assert_eq!(runs.count(), 1);
 
-    // The same, with a bounded wait.
-    let (runs, gate) = (Runs::default(), Gate::new("paying"));
-    let waits = scoped(&Idempotency::memory()).on_busy(OnBusy::Wait(Duration::from_mins(1))).build().unwrap();
-    let router = gated(&runs, &gate, waits);
-    let first = send(&router);
-    gate.reached().await;
-    let second = send(&router);
-    gate.open();
-    assert_eq!(first.await.unwrap().status, 201);
-    let second = second.await.unwrap();
-    assert_eq!((second.status, second.is_replay(), runs.count()), (201, true, 1));
+    // The same, with a wait, whatever its bound.
+    for patience in [Duration::from_mins(1), Duration::MAX] {
+        let (runs, gate) = (Runs::default(), Gate::new("paying"));
+        let waits = scoped(&Idempotency::memory()).on_busy(OnBusy::Wait(patience)).build().unwrap();
+        let router = gated(&runs, &gate, waits);
+        let first = send(&router);
+        gate.reached().await;
+        let second = send(&router);
+        tokio::task::yield_now().await;
+        gate.open();
+        assert_eq!(first.await.unwrap().status, 201);
+        let second = second.await.unwrap();
+        assert_eq!((second.status, second.is_replay(), runs.count()), (201, true, 1));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,6 +167,7 @@ async fn point_20_every_error_is_a_problem_of_a_stable_type_that_tells_nothing_s
         [
             "key-missing",
             "key-invalid",
+            "key-part-missing",
             "key-reused",
             "in-flight",
             "scope-missing",
@@ -221,22 +227,91 @@ async fn point_22_what_the_layer_answers_is_never_stored() {
     assert_eq!(Ask::pay("k").body("other").to(&router).await.status, 422);
     assert!(Ask::pay("k").to(&router).await.is_replay(), "the refusal in between has changed nothing");
 
-    // Nor is it by a layer further out, nor what the handler answers with an error of the runtime.
-    let inner = Idempotency::memory();
-    let handler = move || {
-        let inner = inner.clone();
-        async move {
-            let call = inner.call("charge").key(1).fingerprint(&"a").ttl(Duration::from_mins(1));
-            call.run(async { Ok::<_, idempotent_runtime::Error>(()) }).await?;
-            let call = inner.call("charge").key(1).fingerprint(&"b").ttl(Duration::from_mins(1));
-            call.run(async { Ok::<_, idempotent_runtime::Error>(()) }).await
+    // Nor does a layer further out store what one further in has answered.
+    let inner = layer.clone();
+    let outer = scoped(&idempotency).prefix("outer").methods([Method::PUT, Method::POST]).build().unwrap();
+    let put = scoped(&idempotency).required().header(HeaderName::from_static("x-key")).build().unwrap();
+    for (inner, ask, problem) in
+        [(put, Ask::pay("m"), "key-missing"), (inner, Ask::pay("n").body("x".repeat(101)), "body-too-large")]
+    {
+        // The one further in does not know that it is guarded already: a service in between has made the request anew.
+        let anew = |request: Request| {
+            let (parts, body) = request.into_parts();
+            let mut request = Request::new(body);
+            (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) =
+                (parts.method, parts.uri, parts.headers);
+            request
+        };
+        let layers = ServiceBuilder::new().layer(outer.clone()).map_request(anew).layer(inner);
+        let router = payments(&runs).layer(layers);
+        for _ in 0..2 {
+            let answer = ask.to(&router).await;
+            assert_eq!((&*answer.problem(), answer.is_replay()), (problem, false));
         }
+    }
+}
+
+/// What an annotated function comes to inside a handler, as the handler's response.
+async fn function(state: &str) -> Result<u32, Error> {
+    let idempotency = Idempotency::memory();
+    let call = |amount: u32| {
+        let call = idempotency.call("charge").key(7).fingerprint(&amount).ttl(Duration::from_mins(1));
+        call.run(async move { Ok::<_, Error>(7) })
     };
-    let respond = move || async move { handler().await.map(|()| "paid") };
-    let router = axum::Router::new().route("/payments", axum::routing::post(respond)).layer(layer.clone());
-    for _ in 0..2 {
-        let answer = Ask::pay("l").to(&router).await;
-        assert_eq!((answer.status, &*answer.problem(), answer.is_replay()), (422, "key-reused", false));
+    match state {
+        "reused" => {
+            call(1).await?;
+            call(2).await
+        }
+        "in flight" => {
+            let gate = Gate::new("charging");
+            let at = gate.clone();
+            let running = idempotency.call("charge").key(8).ttl(Duration::from_mins(1));
+            let running = tokio::spawn(running.run(async move {
+                at.pass().await;
+                Ok::<_, Error>(7)
+            }));
+            gate.reached().await;
+            let busy = idempotency.call("charge").key(8).ttl(Duration::from_mins(1)).run(async { Ok(7) }).await;
+            gate.open();
+            drop(running.await);
+            busy
+        }
+        _ => idempotency.call("charge").key("").ttl(Duration::from_mins(1)).run(async { Ok(7) }).await,
+    }
+}
+
+/// A router whose handler answers with what [`function`] comes to.
+fn functions(layer: IdempotencyLayer) -> axum::Router {
+    let respond = async |Path(state): Path<String>| function(&state).await.map(|charged| charged.to_string());
+    axum::Router::new().route("/functions/{state}", axum::routing::any(respond)).layer(layer)
+}
+
+#[tokio::test]
+async fn point_22_an_error_as_a_response_is_told_by_the_layer_and_not_stored() {
+    let layer = scoped(&Idempotency::memory()).build().unwrap();
+    let own =
+        scoped(&Idempotency::memory()).documentation("/idempotency").status(Problem::InFlight, StatusCode::LOCKED);
+    let own = own.build().unwrap();
+    for (layer, documentation, busy) in [(layer, "https://docs.rs/", 409), (own, "/idempotency#", 423)] {
+        let router = functions(layer);
+        for (state, status, problem, after) in [
+            ("reused", 422, "key-reused", None),
+            ("in%20flight", busy, "in-flight", Some("1")),
+            ("keyless", 400, "key-part-missing", None),
+        ] {
+            let path = format!("/functions/{state}");
+            let with = Ask::new(Method::POST, &path).key("\"k\"");
+            // Without a key, and with a method that is not guarded, it is told so too.
+            let asks = [with.clone(), with, Ask::new(Method::POST, &path), Ask::new(Method::GET, &path)];
+            for ask in asks {
+                let answer = ask.to(&router).await;
+                assert_eq!((answer.status, &*answer.problem(), answer.is_replay()), (status, problem, false));
+                assert_eq!(answer.header("retry-after"), after);
+                assert!(answer.header("link").unwrap().starts_with(&format!("<{documentation}")), "{answer:?}");
+                assert!(!answer.body.contains("idempotency key"), "the client has made no such key: {answer:?}");
+            }
+        }
     }
 }
 

@@ -20,7 +20,9 @@ use idempotent_runtime::admin::State;
 use idempotent_runtime::http::{Keep, ServerErrors};
 use idempotent_runtime::store::Retention;
 use idempotent_runtime::testing::{FaultyStore, Gate, Operation};
-use idempotent_runtime::{Codec, CodecTag, Idempotency, MemoryStore, NoResult, Recorded, ResultRef, ResultSlot};
+use idempotent_runtime::{
+    Codec, CodecTag, ErrorKind, Idempotency, MemoryStore, NoResult, Recorded, ResultRef, ResultSlot,
+};
 use tower::ServiceExt as _;
 use tower_http::compression::CompressionLayer;
 
@@ -259,7 +261,8 @@ async fn point_29_all_bodies_together_stay_under_a_bound() {
         "x".repeat(60)
     };
     // A quarter is left for responses.
-    let layer = scoped(&Idempotency::memory()).buffers(120).build().unwrap();
+    let limited = scoped(&Idempotency::memory()).request_limit(90).response_limit(120);
+    let layer = limited.clone().buffers(120).build().unwrap();
     let router = axum::Router::new().route("/payments", axum::routing::post(pay)).layer(layer);
     let first = tokio::spawn({
         let router = router.clone();
@@ -273,13 +276,20 @@ async fn point_29_all_bodies_together_stay_under_a_bound() {
     assert_eq!(first.await.unwrap().body.len(), 60, "its own body is gone, so its response has room");
     assert!(Ask::pay("k").body("x".repeat(80)).to(&router).await.is_replay());
     assert_eq!(Ask::pay("l").body("x".repeat(90)).to(&router).await.status, 200, "all is given back");
-    assert_eq!(Ask::pay("m").body("x".repeat(91)).to(&router).await.problem(), "overloaded");
+
+    // What could never have room is refused when the layer is built: else it would be refused for ever.
+    let error = limited.clone().buffers(118).build().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+    assert!(error.to_string().contains("a request of 90, which `request_limit` allows"), "{error}");
+    assert!(error.to_string().contains("write `buffers(120)` or more"), "{error}");
+    let error = limited.response_limit(121).buffers(120).build().unwrap_err();
+    assert!(error.to_string().contains("a response of 121, which `response_limit` allows"), "{error}");
 }
 
 #[tokio::test]
 async fn point_29_what_is_announced_and_not_sent_takes_no_room() {
     let runs = Runs::default();
-    let layer = scoped(&Idempotency::memory()).buffers(100).build().unwrap();
+    let layer = scoped(&Idempotency::memory()).request_limit(75).response_limit(100).buffers(100).build().unwrap();
     let router = answering(&runs, |_| "paid").layer(layer);
     let mut idle = Vec::new();
     for at in 0..3 {
@@ -298,7 +308,7 @@ async fn point_29_what_is_announced_and_not_sent_takes_no_room() {
 #[tokio::test]
 async fn point_29_a_response_counts_until_its_last_byte_is_gone() {
     let (idempotency, runs) = (Idempotency::memory(), Runs::default());
-    let layer = scoped(&idempotency).buffers(100).build().unwrap();
+    let layer = scoped(&idempotency).request_limit(75).response_limit(100).buffers(100).build().unwrap();
     let router = answering(&runs, |_| "x".repeat(60)).layer(layer);
     let Ok(response) = router.clone().oneshot(Ask::pay("k").body("").request()).await;
     // Taken from its body as a server takes it, and not written yet: no other response has room, nor has a replay.
