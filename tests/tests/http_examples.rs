@@ -75,6 +75,14 @@ fn payments_api_answers_as_the_readme_shows() {
 }
 
 #[tokio::test]
+async fn payments_api_listens_where_it_is_told() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+    let api = PaymentsApi::start(&["--port", &free.to_string()]);
+    assert_eq!(api.address, format!("127.0.0.1:{free}"));
+    assert_eq!(reqwest::get(api.url("/idempotency")).await.expect("an answer").status(), 200);
+}
+
+#[tokio::test]
 async fn payments_api_on_redis_refunds_once_and_publishes_its_rules() {
     let Some(redis) = needed(Redis::start(RedisBinary::System)) else { return };
     refunds_once_and_publishes_its_rules(&redis.url()).await;
