@@ -1,5 +1,8 @@
 //! The examples of HTTP, run as a person runs them.
 
+#[path = "../../examples/examples/payments_api/bank.rs"]
+mod bank;
+
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -72,6 +75,14 @@ fn payments_api_answers_as_the_readme_shows() {
 }
 
 #[tokio::test]
+async fn payments_api_listens_where_it_is_told() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+    let api = PaymentsApi::start(&["--port", &free.to_string()]);
+    assert_eq!(api.address, format!("127.0.0.1:{free}"));
+    assert_eq!(reqwest::get(api.url("/idempotency")).await.expect("an answer").status(), 200);
+}
+
+#[tokio::test]
 async fn payments_api_on_redis_refunds_once_and_publishes_its_rules() {
     let Some(redis) = needed(Redis::start(RedisBinary::System)) else { return };
     refunds_once_and_publishes_its_rules(&redis.url()).await;
@@ -107,6 +118,18 @@ async fn refunds_once_and_publishes_its_rules(store: &str) {
     assert_eq!(nobody.status(), 401);
     let rules = client.get(api.url("/idempotency")).send().await.expect("an answer");
     assert_eq!(rules.json::<Value>().await.expect("JSON")["expires_after_seconds"], 86400);
+}
+
+#[tokio::test]
+async fn the_bank_takes_what_has_no_key_for_nothing_that_came_before() {
+    let bank = bank::Bank::new(Duration::ZERO);
+    let pay = async |key: Option<&str>| {
+        let payment = bank.pay(key.map(str::to_owned), "ada".into(), 1200, "EUR".into()).await.expect("it is paid");
+        bank.refund(key.map(str::to_owned), "ada", &payment.id, 200).await.expect("it is refunded");
+        payment.id
+    };
+    assert_eq!([pay(None).await, pay(None).await], ["pay_1", "pay_2"]);
+    assert_eq!([pay(Some("k")).await, pay(Some("k")).await], ["pay_3", "pay_3"], "the control");
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub(crate) struct Bank {
 struct Books {
     payments: Vec<Payment>,
     refunds: Vec<Refund>,
-    /// What was done under which of its callers' keys.
+    /// What was done under which of its callers' keys. What came without one is in neither, and never done for another.
     payment_of: HashMap<String, usize>,
     refund_of: HashMap<String, usize>,
 }
@@ -54,10 +54,10 @@ impl Bank {
         Self { work, books: Mutex::default() }
     }
 
-    /// Takes the amount from the customer, once per key.
+    /// Takes the amount from the customer, once per key; without one, each time.
     pub(crate) async fn pay(
         &self,
-        key: &str,
+        key: Option<String>,
         customer: String,
         amount_minor: u64,
         currency: String,
@@ -67,27 +67,29 @@ impl Bank {
         }
         sleep(self.work).await;
         let mut books = self.books();
-        if let Some(done) = books.payment_of.get(key).and_then(|at| books.payments.get(*at)) {
+        let before = key.as_ref().and_then(|key| books.payment_of.get(key));
+        if let Some(done) = before.and_then(|at| books.payments.get(*at)) {
             return Ok(done.clone());
         }
         let at = books.payments.len();
         let payment = Payment { id: format!("pay_{}", at + 1), customer, amount_minor, currency };
-        books.payment_of.insert(key.to_owned(), at);
+        books.payment_of.extend(key.map(|key| (key, at)));
         books.payments.push(payment.clone());
         Ok(payment)
     }
 
-    /// Gives back part of a payment, once per key.
+    /// Gives back part of a payment, once per key; without one, each time.
     pub(crate) async fn refund(
         &self,
-        key: &str,
+        key: Option<String>,
         customer: &str,
         payment: &str,
         amount_minor: u64,
     ) -> Result<Refund, Refused> {
         sleep(self.work).await;
         let mut books = self.books();
-        if let Some(done) = books.refund_of.get(key).and_then(|at| books.refunds.get(*at)) {
+        let before = key.as_ref().and_then(|key| books.refund_of.get(key));
+        if let Some(done) = before.and_then(|at| books.refunds.get(*at)) {
             return Ok(done.clone());
         }
         let paid = books.payments.iter().find(|paid| paid.id == payment && paid.customer == customer);
@@ -99,7 +101,7 @@ impl Bank {
         }
         let at = books.refunds.len();
         let refund = Refund { id: format!("ref_{}", at + 1), payment: payment.to_owned(), amount_minor };
-        books.refund_of.insert(key.to_owned(), at);
+        books.refund_of.extend(key.map(|key| (key, at)));
         books.refunds.push(refund.clone());
         Ok(refund)
     }

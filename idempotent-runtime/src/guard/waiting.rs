@@ -19,7 +19,7 @@ use crate::store::{Store, Watch};
 /// One call's patience.
 pub(super) struct Waiting {
     patience: Duration,
-    until: Option<Instant>,
+    begun: Option<Instant>,
     watched: Watched,
     backoff: Backoff,
 }
@@ -45,7 +45,7 @@ impl Waiting {
             OnBusy::Reject => Duration::ZERO,
             OnBusy::Wait(patience) => patience,
         };
-        Self { patience, until: None, watched: Watched::Not, backoff: Backoff::new() }
+        Self { patience, begun: None, watched: Watched::Not, backoff: Backoff::new() }
     }
 
     /// Waits until it is worth looking again; `false` when the call's patience is at its end.
@@ -89,8 +89,8 @@ impl Waiting {
         if self.patience.is_zero() {
             return Duration::ZERO;
         }
-        let until = *self.until.get_or_insert_with(|| Instant::now() + self.patience);
-        until.saturating_duration_since(Instant::now())
+        let begun = *self.begun.get_or_insert_with(Instant::now);
+        self.patience.saturating_sub(begun.elapsed())
     }
 
     /// Watches, for one look more before sleeping: the last one was taken without the watch.

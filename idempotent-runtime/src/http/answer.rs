@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use ::http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, LINK, RETRY_AFTER};
+use ::http::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, LINK, RETRY_AFTER,
+};
 use ::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use bytes::Bytes;
 use serde::Serialize;
@@ -16,6 +18,16 @@ const DOCUMENTATION: &str = "https://docs.rs/idempotent-runtime/latest/idempoten
 /// it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwnAnswer;
+
+/// Stands beside it in what an error of the runtime has answered, which knows nothing of the layer that it is inside of: that
+/// one tells it anew, as it tells its own.
+#[cfg_attr(not(feature = "axum"), expect(dead_code, reason = "made from errors alone"))]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ToldByError {
+    pub(super) problem: Problem,
+    pub(super) detail: Option<&'static str>,
+    pub(super) after: Option<Duration>,
+}
 
 /// How problems are told.
 #[derive(Clone, Debug)]
@@ -67,15 +79,39 @@ impl Problems {
         response.extensions_mut().insert(problem);
         response
     }
+
+    /// What an error of the runtime has answered, told as this layer tells its problems. Headers that were added on the way
+    /// stay; what was made something else on the way stays that.
+    pub(super) fn told_anew<B: From<Bytes>>(&self, response: Response<B>) -> Response<B> {
+        let Some(ToldByError { problem, detail, after }) = response.extensions().get().copied() else {
+            return response;
+        };
+        let headers = response.headers();
+        let is_problem = headers.get(CONTENT_TYPE).is_some_and(|kind| kind == PROBLEM);
+        if !is_problem || response.status() != problem.status() || headers.contains_key(CONTENT_ENCODING) {
+            return response;
+        }
+        let (mut parts, _) = response.into_parts();
+        let (anew, body) = self.answer::<B>(problem, detail, after).into_parts();
+        parts.status = anew.status;
+        parts.headers.remove(CONTENT_LENGTH);
+        for (name, value) in &anew.headers {
+            parts.headers.insert(name.clone(), value.clone());
+        }
+        parts.extensions.remove::<ToldByError>();
+        Response::from_parts(parts, body)
+    }
 }
+
+const PROBLEM: &str = "application/problem+json";
 
 fn headers(problem: Problem, kind: &str, after: Option<Duration>) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(5);
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
     headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static("en"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     // The builder has checked what the application gave.
-    if let Ok(link) = format!("<{kind}>; rel=\"describedby\"; type=\"text/html\"").parse() {
+    if let Ok(link) = format!("<{kind}>; rel=\"describedby\"").parse() {
         headers.insert(LINK, link);
     }
     if problem.is_passing() {

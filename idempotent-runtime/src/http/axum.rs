@@ -3,13 +3,16 @@
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 
-use super::answer::Problems;
+use super::answer::{Problems, ToldByError};
 use super::problem::Problem;
 use crate::error::Error;
 use crate::outcome::Outcome;
 
 /// The problem that the error is to a client, with its status and `Retry-After`, and the [`Outcome`] in the response's
 /// extensions, where a layer further out finds kind and key for its log. Nothing stored and no key is told.
+///
+/// Inside an [`IdempotencyLayer`](super::IdempotencyLayer) the problem has that layer's
+/// [`documentation`](super::LayerBuilder::documentation) and [`status`](super::LayerBuilder::status), as its own problems have.
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,7 +35,10 @@ use crate::outcome::Outcome;
 /// ```
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        let mut response: Response<Body> = Problems::default().answer(Problem::of(&self), None, self.retry_after());
+        let problem = Problem::of(&self);
+        let told = ToldByError { problem, detail: problem.detail_inside(), after: self.retry_after() };
+        let mut response: Response<Body> = Problems::default().answer(problem, told.detail, told.after);
+        response.extensions_mut().insert(told);
         response.extensions_mut().insert(Outcome::refused(&self));
         response
     }

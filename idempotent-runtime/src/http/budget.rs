@@ -30,6 +30,11 @@ impl Budget {
         Self { left: Arc::new(AtomicUsize::new(bytes)), spare: bytes / SPARED }
     }
 
+    /// How many of so many bytes the body of a request may take.
+    pub(super) const fn of_requests(bytes: usize) -> usize {
+        bytes - bytes / SPARED
+    }
+
     /// Holds so many bytes of a response, if there is room for them.
     pub(super) fn hold(&self, bytes: usize) -> Option<Held> {
         let mut held = Held { budget: Arc::clone(&self.left), bytes: 0, spare: 0 };

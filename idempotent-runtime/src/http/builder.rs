@@ -191,7 +191,8 @@ impl<S> LayerBuilder<S> {
         self
     }
 
-    /// What two requests with one key must have in common: method, path, content type and body by default.
+    /// What two requests with one key must have in common: method, path and query, content type and body by
+    /// default.
     pub fn fingerprint(mut self, compared: FingerprintBy) -> Self {
         self.chosen.fingerprint = compared;
         self
@@ -282,7 +283,16 @@ impl<S> LayerBuilder<S> {
 
     /// How many bytes of bodies this layer and its services hold in memory at one time: 64 MiB by default. Bodies of requests
     /// leave a quarter of it to responses: a request that finds no room is refused and can come again, while a response that
-    /// finds none is sent, but cannot be given again.
+    /// finds none is sent, but cannot be given again. One body of the largest size that is allowed must have room.
+    ///
+    /// ```
+    /// use idempotent_runtime::Idempotency;
+    /// use idempotent_runtime::http::IdempotencyLayer;
+    ///
+    /// let builder = IdempotencyLayer::builder(&Idempotency::memory()).unscoped().buffers(1000);
+    /// assert!(builder.clone().build().is_err(), "a request of 1 MiB would be refused for ever");
+    /// assert!(builder.request_limit(750).response_limit(1000).build().is_ok());
+    /// ```
     pub fn buffers(mut self, bytes: usize) -> Self {
         self.chosen.buffers = bytes;
         self
@@ -356,6 +366,23 @@ impl Chosen {
         }
         if let Some(pointer) = self.fingerprint.wrong_pointer() {
             return wrong(format!("the JSON pointer {pointer:?}: write `/{pointer}`"));
+        }
+        let for_requests = Budget::of_requests(self.buffers);
+        if self.request_limit > for_requests {
+            let (limit, needed) =
+                (self.request_limit, self.request_limit.saturating_add(self.request_limit.div_ceil(3)));
+            return wrong(format!(
+                "buffers of {} bytes, of which requests may take {for_requests}: a request of {limit}, which `request_limit` \
+                 allows, would never have room; write `buffers({needed})` or more, or a lower `request_limit`",
+                self.buffers
+            ));
+        }
+        if self.response_limit > self.buffers {
+            return wrong(format!(
+                "buffers of {} bytes: a response of {}, which `response_limit` allows, would never have room; write more, or \
+                 a lower `response_limit`",
+                self.buffers, self.response_limit
+            ));
         }
         let documentation = &self.problems.documentation;
         let is_link = HeaderValue::from_str(documentation).is_ok() && !documentation.contains(['<', '>', '#', ' ']);

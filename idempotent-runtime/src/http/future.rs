@@ -3,12 +3,14 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use ::http::Response;
 use pin_project_lite::pin_project;
 
 use super::body::Body;
+use super::settings::Settings;
 
 type Boxed<B, E> = Pin<Box<dyn Future<Output = Result<Response<Body<B>>, E>> + Send>>;
 
@@ -25,15 +27,15 @@ pin_project! {
 pin_project! {
     #[project = Projected]
     enum Kind<F, B, E> {
-        Passed { #[pin] future: F },
+        Passed { #[pin] future: F, settings: Arc<Settings> },
         Answered { response: Option<Box<Response<Body<B>>>> },
         Guarded { future: Boxed<B, E> },
     }
 }
 
 impl<F, B, E> ResponseFuture<F, B, E> {
-    pub(super) fn passed(future: F) -> Self {
-        Self { kind: Kind::Passed { future } }
+    pub(super) fn passed(future: F, settings: Arc<Settings>) -> Self {
+        Self { kind: Kind::Passed { future, settings } }
     }
 
     pub(super) fn answered(response: Response<Body<B>>) -> Self {
@@ -53,7 +55,9 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().kind.project() {
-            Projected::Passed { future } => future.poll(cx).map_ok(|response| response.map(Body::new)),
+            Projected::Passed { future, settings } => {
+                future.poll(cx).map_ok(|response| settings.problems.told_anew(response.map(Body::new)))
+            }
             Projected::Answered { response } => match response.take() {
                 Some(response) => Poll::Ready(Ok(*response)),
                 None => panic!("`ResponseFuture` was polled after it had returned"),

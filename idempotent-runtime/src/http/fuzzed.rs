@@ -2,10 +2,12 @@
 
 use ::http::{HeaderMap, HeaderValue, Response};
 use bytes::Bytes;
+use serde::Deserialize as _;
 
 use super::IDEMPOTENCY_KEY;
 use super::key::{KeyError, KeyRules, Syntax};
 use super::stored::StoredResponse;
+use crate::read::from_format;
 
 /// A field gives a key that is printable, the same key when it is written anew, and in strict mode no other than in
 /// lenient mode. Two lines give none.
@@ -38,7 +40,7 @@ fn read(rules: &KeyRules, value: &HeaderValue) -> Result<String, KeyError> {
     rules.read(&headers, &IDEMPOTENCY_KEY).map(|key| key.expect("the field is there"))
 }
 
-/// What can be read as a response is written as what reads as the same.
+/// What can be read as a response is written as what reads as the same; and records are read as `serde_json` reads them.
 ///
 /// # Panics
 ///
@@ -48,10 +50,23 @@ pub fn record(data: &[u8]) {
         let written = stored.to_bytes().expect("it can be written");
         assert_eq!(StoredResponse::from_bytes(&written).expect("what was written can be read"), stored);
     }
-    let Ok(stored) = serde_json::from_slice::<StoredResponse>(data) else { return };
+    let read = serde_json::from_slice::<StoredResponse>(data).ok();
+    assert_eq!(as_a_record_is_read(data), read, "it is read otherwise from a record");
+    let Some(stored) = read else { return };
     let written = serde_json::to_vec(&stored).expect("it can be written");
     let read: StoredResponse = serde_json::from_slice(&written).expect("what was written can be read");
     assert_eq!(read, stored);
     let response: Response<Bytes> = stored.into_response();
     assert_eq!((response.status(), response.headers(), response.body()), (read.status, &read.headers, &read.body));
+}
+
+/// The way of a value from a record: through the reader that all results are read with.
+fn as_a_record_is_read(data: &[u8]) -> Option<StoredResponse> {
+    let mut format = serde_json::Deserializer::from_slice(data);
+    let mut read = None;
+    let reading = from_format(&mut format, |from| {
+        read = Some(StoredResponse::deserialize(from)?);
+        Ok(())
+    });
+    reading.and_then(|()| format.end()).ok().and(read)
 }

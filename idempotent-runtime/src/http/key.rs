@@ -94,7 +94,7 @@ fn string(value: &[u8]) -> Result<String, KeyError> {
 
 /// Whether a key without quotes may hold the character: not what would make it a list, give it parameters, or end in a
 /// quote that was never begun.
-const fn is_bare(byte: u8) -> bool {
+pub(super) const fn is_bare(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b',' | b';')
 }
 
@@ -124,7 +124,7 @@ impl Characters {
         allowed.contains(&true).then(|| Self { allowed, class: Some(class.to_owned()) })
     }
 
-    fn contains(&self, byte: u8) -> bool {
+    pub(super) fn contains(&self, byte: u8) -> bool {
         self.allowed.get(usize::from(byte)).copied().unwrap_or_default()
     }
 }

@@ -142,7 +142,7 @@ where
 
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         match self.settings.admit(&mut request) {
-            Admission::Pass => ResponseFuture::passed(self.inner.call(request)),
+            Admission::Pass => ResponseFuture::passed(self.inner.call(request), Arc::clone(&self.settings)),
             Admission::Refuse(refusal) => ResponseFuture::answered(refused(&self.settings, &refusal)),
             Admission::Guard(key) => {
                 // The service that is ready is the one to be called; its clone waits for the next request.
@@ -216,7 +216,7 @@ fn refused<B: From<Bytes>>(settings: &Settings, refusal: &Refusal) -> Response<B
 fn respond<B, E>(settings: &Settings, reply: Reply<B, E>, outcome: Outcome) -> Result<Response<Body<B>>, E> {
     let mut response = match reply {
         Ok(Served { response, origin: Origin::Service(..) }) => response,
-        Err(Unserved::Response(response, _)) => *response,
+        Err(Unserved::Response(response, _)) => settings.problems.told_anew(*response),
         Ok(Served { response, origin: Origin::Record }) => replayed(settings, response),
         Err(Unserved::Service(error, _)) => return Err(error),
         Err(Unserved::NotRun(error)) => {

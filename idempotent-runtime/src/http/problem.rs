@@ -10,9 +10,19 @@ use crate::error::{Error, ErrorKind};
 /// Why a request was not run, or could not be answered. Each has a `type` of its own in the problem that the client gets,
 /// which never changes.
 ///
+/// ```
+/// use http::StatusCode;
+/// use idempotent_runtime::http::Problem;
+///
+/// assert_eq!(Problem::InFlight.name(), "in-flight"); // its type ends in `#in-flight`
+/// assert_eq!(Problem::InFlight.status(), StatusCode::CONFLICT);
+/// assert!(Problem::InFlight.is_passing(), "it has `Retry-After`");
+/// assert!(!Problem::KeyReused.is_passing());
+/// ```
+///
 /// | problem | status | `Retry-After` |
 /// |---|---|---|
-/// | [`KeyMissing`](Self::KeyMissing), [`KeyInvalid`](Self::KeyInvalid), [`BodyUnreadable`](Self::BodyUnreadable) | 400 | |
+/// | [`KeyMissing`](Self::KeyMissing), [`KeyInvalid`](Self::KeyInvalid), [`KeyPartMissing`](Self::KeyPartMissing), [`BodyUnreadable`](Self::BodyUnreadable) | 400 | |
 /// | [`ScopeMissing`](Self::ScopeMissing) | 403 | |
 /// | [`InFlight`](Self::InFlight) | 409 | yes |
 /// | [`ResponseNotStored`](Self::ResponseNotStored) | 410 | |
@@ -27,6 +37,8 @@ pub enum Problem {
     KeyMissing,
     /// The field's value is no key.
     KeyInvalid,
+    /// A value of which the key of an annotated function is made is missing or empty.
+    KeyPartMissing,
     /// The key was used for another request.
     KeyReused,
     /// The request with this key is being processed.
@@ -59,9 +71,10 @@ pub enum Problem {
 
 impl Problem {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::KeyMissing,
         Self::KeyInvalid,
+        Self::KeyPartMissing,
         Self::KeyReused,
         Self::InFlight,
         Self::ScopeMissing,
@@ -92,7 +105,7 @@ impl Problem {
             ErrorKind::TimedOut => Self::TimedOut,
             ErrorKind::StoreUnavailable | ErrorKind::TransactionConflict => Self::StoreUnavailable,
             ErrorKind::Unreadable => Self::RecordUnreadable,
-            ErrorKind::MissingKeyPart => Self::KeyMissing,
+            ErrorKind::MissingKeyPart => Self::KeyPartMissing,
             ErrorKind::Fingerprint
             | ErrorKind::NotInstalled
             | ErrorKind::AlreadyInstalled
@@ -121,6 +134,17 @@ impl Problem {
 
     pub(super) fn detail(self) -> &'static str {
         self.row().detail
+    }
+
+    /// What is said of an annotated function's call, whose key the client has not made: other than of a request, where that
+    /// would speak of the client's key.
+    #[cfg(feature = "axum")]
+    pub(super) fn detail_inside(self) -> Option<&'static str> {
+        match self {
+            Self::KeyReused => Some("This was asked for before, with other values. Nothing was run."),
+            Self::InFlight => Some("This is being processed already. Send the request again later."),
+            _ => None,
+        }
     }
 
     /// Whether the same request may succeed later without anybody's help.

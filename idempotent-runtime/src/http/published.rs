@@ -1,11 +1,14 @@
 //! The layer's rules, for its clients: the draft wants them published, the expiry above all.
 
-use serde::Serialize;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::keep::ServerErrors;
 use super::key::Syntax;
 use super::layer::IdempotencyLayer;
+use super::pattern;
 use super::problem::Problem;
 use super::settings::{Need, Settings};
 use crate::policy::{OnBusy, Ttl};
@@ -22,12 +25,15 @@ pub struct PublishedPolicy {
     pub methods: Vec<String>,
     /// What a key looks like.
     pub key: PublishedKey,
-    /// For how many seconds a response is kept after the first request was processed, unless the handler says otherwise.
-    pub expires_after_seconds: Option<u64>,
+    /// For how long a response is kept after the first request was processed, unless the handler says otherwise; written in
+    /// seconds.
+    #[serde(rename = "expires_after_seconds", serialize_with = "seconds_or_ever")]
+    pub expires_after: Option<Duration>,
     /// What two requests with one key must have in common.
     pub fingerprint: String,
-    /// For how many seconds a retry waits while the first request is being processed, before it is refused.
-    pub waits_seconds: u64,
+    /// For how long a retry waits while the first request is being processed, before it is refused; written in seconds.
+    #[serde(rename = "waits_seconds", serialize_with = "seconds")]
+    pub waits: Duration,
     /// What becomes of responses with a status of 500 or more: `stored`, `released` (a retry runs again) or `held`.
     pub server_errors: &'static str,
     /// The header that marks a response as given again.
@@ -37,6 +43,18 @@ pub struct PublishedPolicy {
 }
 
 /// What a key looks like.
+///
+/// ```
+/// use idempotent_runtime::Idempotency;
+/// use idempotent_runtime::http::IdempotencyLayer;
+///
+/// # fn main() -> Result<(), idempotent_runtime::Error> {
+/// let builder = IdempotencyLayer::builder(&Idempotency::memory()).unscoped().strict();
+/// let key = builder.key_length(16, 64).key_characters("a-z0-9").build()?.policy().key;
+/// assert_eq!((key.shortest, key.longest, key.characters.as_deref()), (16, 64, Some("a-z0-9")));
+/// assert_eq!(key.pattern, r#"^"(?:[0-9a-z]){16,64}"(?:;.*)?$"#);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PublishedKey {
@@ -48,9 +66,25 @@ pub struct PublishedKey {
     pub longest: usize,
     /// The characters, as ranges; all of printable ASCII where it is absent.
     pub characters: Option<String>,
+    /// What the field looks like as it is sent, with the quotes around the key: a regular expression (ECMA-262).
+    pub pattern: String,
 }
 
 /// One problem.
+///
+/// ```
+/// use idempotent_runtime::Idempotency;
+/// use idempotent_runtime::http::IdempotencyLayer;
+///
+/// # fn main() -> Result<(), idempotent_runtime::Error> {
+/// let builder = IdempotencyLayer::builder(&Idempotency::memory()).unscoped();
+/// let layer = builder.documentation("https://api.example.com/idempotency").build()?;
+/// let problems = layer.policy().problems;
+/// assert!(problems.iter().any(|problem| problem.r#type == "https://api.example.com/idempotency#in-flight"
+///     && problem.status == 409
+///     && problem.title == "A request is outstanding for this Idempotency-Key"));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PublishedProblem {
@@ -73,7 +107,8 @@ impl IdempotencyLayer {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let layer = IdempotencyLayer::builder(&Idempotency::memory()).unscoped().ttl(Duration::from_hours(48)).build()?;
     /// let policy = layer.policy();
-    /// assert_eq!(policy.expires_after_seconds, Some(172_800));
+    /// assert_eq!(policy.expires_after, Some(Duration::from_hours(48)));
+    /// assert_eq!(serde_json::to_value(&policy)?["expires_after_seconds"], 172_800);
     /// println!("{}", serde_json::to_string_pretty(&policy)?);
     /// # Ok(()) }
     /// ```
@@ -103,8 +138,8 @@ impl IdempotencyLayer {
 impl PublishedPolicy {
     fn of(settings: &Settings) -> Self {
         let waits = match settings.policy.on_busy {
-            OnBusy::Reject => 0,
-            OnBusy::Wait(patience) => patience.as_secs(),
+            OnBusy::Reject => Duration::ZERO,
+            OnBusy::Wait(patience) => patience,
         };
         Self {
             header: canonical(settings.header.as_str()),
@@ -118,13 +153,14 @@ impl PublishedPolicy {
                 shortest: settings.keys.shortest,
                 longest: settings.keys.longest,
                 characters: settings.keys.characters.class.clone(),
+                pattern: pattern::of(&settings.keys),
             },
-            expires_after_seconds: match settings.policy.ttl {
-                Ttl::For(ttl) => Some(ttl.as_secs()),
+            expires_after: match settings.policy.ttl {
+                Ttl::For(ttl) => Some(ttl),
                 Ttl::Forever | Ttl::PerCall => None,
             },
             fingerprint: settings.fingerprint.to_string(),
-            waits_seconds: waits,
+            waits,
             server_errors: match settings.server_errors {
                 ServerErrors::Store => "stored",
                 ServerErrors::Release => "released",
@@ -136,11 +172,16 @@ impl PublishedPolicy {
     }
 
     fn describe(&self) -> String {
-        let expiry = self.expires_after_seconds.map_or_else(
+        let expiry = self.expires_after.map_or_else(
             || "Responses are kept for good.".to_owned(),
-            |seconds| format!("Responses are kept for {seconds} seconds; after that the key is new."),
+            |kept| format!("Responses are kept for {} seconds; after that the key is new.", in_seconds(kept)),
         );
-        format!("Names one operation; send the same key with every retry. Compared: {}. {expiry}", self.fingerprint)
+        let PublishedKey { shortest, longest, .. } = self.key;
+        format!(
+            "Names one operation; send the same key with every retry. A Structured Field String: a key of {shortest} to \
+             {longest} characters in double quotes, `\"…\"`. Compared: {}. {expiry}",
+            self.fingerprint
+        )
     }
 }
 
@@ -154,6 +195,22 @@ impl PublishedProblem {
     }
 }
 
+/// As a number of seconds: a whole one wherever it is one.
+fn in_seconds(time: Duration) -> serde_json::Number {
+    let decimal = || serde_json::Number::from_f64(time.as_secs_f64());
+    let decimal = (time.subsec_nanos() > 0).then(decimal).flatten();
+    decimal.unwrap_or_else(|| time.as_secs().into())
+}
+
+fn seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    in_seconds(*time).serialize(serializer)
+}
+
+#[expect(clippy::ref_option, reason = "that is how serde hands a field over")]
+fn seconds_or_ever<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(in_seconds).serialize(serializer)
+}
+
 /// `idempotency-key` as people write it.
 fn canonical(name: &str) -> String {
     let word =
@@ -163,8 +220,9 @@ fn canonical(name: &str) -> String {
 
 fn openapi(policy: &PublishedPolicy) -> Value {
     let mut responses = serde_json::Map::new();
-    for problem in &policy.problems {
-        let name = format!("Idempotency{}", problem.status);
+    // In the order of the problems themselves.
+    for (published, problem) in policy.problems.iter().zip(Problem::ALL) {
+        let name = format!("Idempotency{}", published.status);
         let response = responses.entry(name).or_insert_with(|| {
             json!({
                 "description": "",
@@ -173,22 +231,18 @@ fn openapi(policy: &PublishedPolicy) -> Value {
         });
         let described = response["description"].as_str().unwrap_or_default();
         let separator = if described.is_empty() { "" } else { "; " };
-        response["description"] = format!("{described}{separator}{}", problem.title).into();
-        if matches!(problem.status, 409 | 503) {
+        response["description"] = format!("{described}{separator}{}", published.title).into();
+        if problem.is_passing() {
             response["headers"] = json!({"Retry-After": {"schema": {"type": "integer"}}});
         }
     }
     let types: Vec<_> = policy.problems.iter().map(|problem| &problem.r#type).collect();
-    let mut key = json!({"type": "string", "minLength": policy.key.shortest, "maxLength": policy.key.longest});
-    if let Some(class) = &policy.key.characters {
-        key["pattern"] = format!("^[{class}]+$").into();
-    }
     json!({"components": {
         "parameters": {"IdempotencyKey": {
             "in": "header",
             "name": policy.header,
             "required": policy.required,
-            "schema": key,
+            "schema": {"type": "string", "pattern": policy.key.pattern},
             "description": policy.describe(),
         }},
         "headers": {"IdempotentReplayed": {
@@ -199,7 +253,7 @@ fn openapi(policy: &PublishedPolicy) -> Value {
             "type": "object",
             "required": ["type", "title", "status"],
             "properties": {
-                "type": {"type": "string", "format": "uri", "enum": types},
+                "type": {"type": "string", "format": "uri-reference", "enum": types},
                 "title": {"type": "string"},
                 "status": {"type": "integer"},
                 "detail": {"type": "string"},

@@ -8,21 +8,27 @@ use idempotent_runtime::{ErrorKind, Idempotency};
 use tower::ServiceBuilder;
 use tower_http::trace::TraceLayer;
 
-use crate::support::{Answer, Ask, Runs, layer, payments, scoped};
+use crate::support::{Answer, Ask, Runs, Shop, Via, both, layer, payments, scoped};
 
-async fn twice(router: &Router, ask: &Ask) -> (Answer, Answer) {
-    (ask.to(router).await, ask.to(router).await)
+both![
+    point_08_post_and_patch_are_guarded_and_others_by_choice,
+    point_09_a_missing_key_passes_unless_it_is_required,
+    point_41_it_stands_wherever_a_tower_layer_can,
+    point_41_each_route_has_its_own_settings,
+];
+
+async fn twice(shop: &Shop, ask: &Ask) -> (Answer, Answer) {
+    (ask.to(shop).await, ask.to(shop).await)
 }
 
-#[tokio::test]
-async fn point_08_post_and_patch_are_guarded_and_others_by_choice() {
+async fn point_08_post_and_patch_are_guarded_and_others_by_choice(via: Via) {
     let all = [Method::POST, Method::PATCH, Method::PUT, Method::DELETE, Method::GET, Method::HEAD, Method::OPTIONS];
     let more = scoped(&Idempotency::memory()).methods([Method::PUT, Method::DELETE]).build().unwrap();
     for (layer, guarded) in [(layer(), [Method::POST, Method::PATCH]), (more, [Method::PUT, Method::DELETE])] {
         for method in &all {
             let runs = Runs::default();
-            let router = payments(&runs).layer(layer.clone());
-            let (_, second) = twice(&router, &Ask::new(method.clone(), "/payments").key("\"k\"")).await;
+            let shop = via.shop(payments(&runs).layer(layer.clone())).await;
+            let (_, second) = twice(&shop, &Ask::new(method.clone(), "/payments").key("\"k\"")).await;
             assert_eq!(second.is_replay(), guarded.contains(method), "{method}");
             assert_eq!(runs.count(), if guarded.contains(method) { 1 } else { 2 }, "{method}");
         }
@@ -31,28 +37,26 @@ async fn point_08_post_and_patch_are_guarded_and_others_by_choice() {
     assert_eq!(safe.unwrap_err().kind(), ErrorKind::Configuration, "a safe method has no effect to be guarded");
 }
 
-#[tokio::test]
-async fn point_09_a_missing_key_passes_unless_it_is_required() {
+async fn point_09_a_missing_key_passes_unless_it_is_required(via: Via) {
     let ask = Ask::new(Method::POST, "/payments");
     let runs = Runs::default();
-    let (first, second) = twice(&payments(&runs).layer(layer()), &ask).await;
+    let (first, second) = twice(&via.shop(payments(&runs).layer(layer())).await, &ask).await;
     assert_eq!((first.status, second.is_replay(), runs.count()), (201, false, 2), "optional");
 
     let runs = Runs::default();
     let required = scoped(&Idempotency::memory()).required().build().unwrap();
-    let refused = ask.to(&payments(&runs).layer(required)).await;
+    let refused = ask.to(&via.shop(payments(&runs).layer(required)).await).await;
     assert_eq!((refused.status, &*refused.problem(), runs.count()), (400, "key-missing", 0), "required");
 
     let (runs, free) = (Runs::default(), Runs::default());
     let guarded = payments(&runs).layer(layer());
     let handler = free.clone();
-    let router = guarded.route("/free", post(move || async move { handler.run().to_string() }));
-    let (_, second) = twice(&router, &Ask::new(Method::POST, "/free").key("no key at all")).await;
+    let shop = via.shop(guarded.route("/free", post(move || async move { handler.run().to_string() }))).await;
+    let (_, second) = twice(&shop, &Ask::new(Method::POST, "/free").key("no key at all")).await;
     assert_eq!((second.status, free.count()), (200, 2), "a route without the layer");
 }
 
-#[tokio::test]
-async fn point_41_it_stands_wherever_a_tower_layer_can() {
+async fn point_41_it_stands_wherever_a_tower_layer_can(via: Via) {
     type Place = fn(Router, IdempotencyLayer) -> Router;
     let places: [(&str, Place); 4] = [
         ("Router::layer", |router, layer| router.layer(layer)),
@@ -64,15 +68,14 @@ async fn point_41_it_stands_wherever_a_tower_layer_can() {
     ];
     for (place, put) in places {
         let runs = Runs::default();
-        let router = put(payments(&runs), layer());
-        let (first, second) = twice(&router, &Ask::pay("k")).await;
+        let shop = via.shop(put(payments(&runs), layer())).await;
+        let (first, second) = twice(&shop, &Ask::pay("k")).await;
         assert_eq!((first.status, second.is_replay(), runs.count()), (201, true, 1), "{place}");
         assert_eq!(first.body, second.body, "{place}");
     }
 }
 
-#[tokio::test]
-async fn point_41_each_route_has_its_own_settings() {
+async fn point_41_each_route_has_its_own_settings(via: Via) {
     let (idempotency, runs) = (Idempotency::memory(), Runs::default());
     let (strict, lenient) = (scoped(&idempotency).required().strict(), scoped(&idempotency));
     let run = |runs: &Runs| {
@@ -82,12 +85,14 @@ async fn point_41_each_route_has_its_own_settings() {
     let router = Router::new()
         .route("/payments", run(&runs).layer(strict.build().unwrap()))
         .route("/notes", run(&runs).layer(lenient.build().unwrap()));
-    assert_eq!(Ask::new(Method::POST, "/payments").key("bare").to(&router).await.status, 400);
-    assert_eq!(Ask::new(Method::POST, "/notes").key("bare").to(&router).await.status, 200);
-    assert_eq!(Ask::new(Method::POST, "/payments").to(&router).await.status, 400);
-    assert_eq!(Ask::new(Method::POST, "/notes").to(&router).await.status, 200);
+    let shop = via.shop(router).await;
+    assert_eq!(Ask::new(Method::POST, "/payments").key("bare").to(&shop).await.status, 400);
+    assert_eq!(Ask::new(Method::POST, "/notes").key("bare").to(&shop).await.status, 200);
+    assert_eq!(Ask::new(Method::POST, "/payments").to(&shop).await.status, 400);
+    assert_eq!(Ask::new(Method::POST, "/notes").to(&shop).await.status, 200);
 }
 
+// On a socket alone: it is about hyper's server.
 #[tokio::test]
 async fn point_41_a_service_of_plain_hyper_is_guarded_too() {
     use std::convert::Infallible;

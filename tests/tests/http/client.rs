@@ -18,7 +18,8 @@ async fn server(respond: impl Fn(u32) -> Response + Clone + Send + Sync + 'stati
     let keys = Arc::<Keys>::default();
     let (seen, runs) = (Arc::clone(&keys), Runs::default());
     let pay = move |headers: HeaderMap| async move {
-        seen.0.lock().unwrap().push(headers["idempotency-key"].to_str().unwrap().to_owned());
+        let all = headers.get_all("idempotency-key").iter().map(|value| value.to_str().unwrap().to_owned());
+        seen.0.lock().unwrap().extend(all);
         respond(runs.run())
     };
     let router = axum::Router::new().route("/payments", axum::routing::post(pay));
@@ -73,6 +74,57 @@ async fn point_42_a_busy_key_waits_as_long_as_the_server_says() {
     let hasty = quick().patience(Duration::from_secs(2));
     let response = hasty.send(reqwest::Client::new().post(&url), &IdempotencyKey::new()).await.unwrap();
     assert_eq!((response.status().as_u16(), keys.sent().len()), (409, 1));
+}
+
+#[tokio::test]
+async fn point_42_a_busy_key_is_no_attempt() {
+    for busy in [StatusCode::CONFLICT, StatusCode::LOCKED] {
+        let (url, keys) = server(move |run| match run {
+            ..=20 => (busy, [("retry-after", "0")]).into_response(),
+            _ => StatusCode::CREATED.into_response(),
+        })
+        .await;
+        let response = quick().send(reqwest::Client::new().post(&url), &IdempotencyKey::new()).await.unwrap();
+        assert_eq!((response.status().as_u16(), keys.sent().len()), (201, 21), "{busy}");
+    }
+}
+
+#[tokio::test]
+async fn point_42_no_wish_of_a_server_is_too_long_and_no_patience() {
+    for (status, patience) in [(503, Duration::from_mins(1)), (409, Duration::MAX), (429, Duration::MAX)] {
+        let answer =
+            move |_| (StatusCode::from_u16(status).unwrap(), [("retry-after", "18446744073709551614")]).into_response();
+        let (url, keys) = server(answer).await;
+        let request = reqwest::Client::new().post(&url);
+        let (resend, key) = (quick().patience(patience), IdempotencyKey::new());
+        let sent = resend.send(request, &key);
+        if patience == Duration::MAX {
+            // It waits, for longer than anybody lives.
+            assert!(tokio::time::timeout(Duration::from_millis(300), sent).await.is_err());
+        } else {
+            assert_eq!(sent.await.unwrap().status(), status);
+        }
+        assert_eq!(keys.sent().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn point_42_a_key_that_the_request_has_is_replaced() {
+    let (url, keys) = server(|_| StatusCode::CREATED.into_response()).await;
+    let request = reqwest::Client::new().post(&url).header("idempotency-key", "\"another\"");
+    let key = IdempotencyKey::new();
+    assert_eq!(quick().send(request, &key).await.unwrap().status(), 201);
+    assert_eq!(keys.sent(), [format!("\"{key}\"")], "and there is one field");
+}
+
+#[tokio::test]
+async fn point_42_a_body_that_cannot_be_sent_twice_is_sent_once() {
+    let (url, keys) = server(|_| StatusCode::BAD_GATEWAY.into_response()).await;
+    let chunks = futures_util::stream::iter([Ok::<_, std::io::Error>(http_body::Frame::data(bytes::Bytes::from("x")))]);
+    let body = reqwest::Body::wrap(http_body_util::StreamBody::new(chunks));
+    let request = reqwest::Client::new().post(&url).body(body);
+    assert_eq!(quick().send(request, &IdempotencyKey::new()).await.unwrap().status(), 502);
+    assert_eq!(keys.sent().len(), 1);
 }
 
 #[tokio::test]

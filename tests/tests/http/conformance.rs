@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 const GUIDE: &str = include_str!("../../../idempotent-runtime/src/guide/http.md");
 
-const TESTS: [&str; 7] = [
+const TESTS: [&str; 8] = [
     include_str!("applies.rs"),
     include_str!("client.rs"),
     include_str!("identity.rs"),
@@ -12,6 +12,7 @@ const TESTS: [&str; 7] = [
     include_str!("nested.rs"),
     include_str!("outcomes.rs"),
     include_str!("stored.rs"),
+    include_str!("wire.rs"),
 ];
 
 const SYNTAX: &str = include_str!("syntax.rs");
@@ -30,6 +31,40 @@ fn the_table_names_every_test_and_no_other() {
     let tests: BTreeSet<_> =
         TESTS.into_iter().chain([SYNTAX]).flat_map(|file| names(file, "async fn point_")).collect();
     assert_eq!(names(GUIDE, "`point_"), tests);
+}
+
+#[test]
+fn every_case_runs_both_ways_or_says_why_not() {
+    // The client's half is about sockets alone.
+    let files = TESTS.into_iter().chain([SYNTAX]).filter(|file| !file.starts_with("//! Point 42"));
+    for file in files {
+        let cases: Vec<_> = file.match_indices("async fn point_").map(|(at, _)| at).collect();
+        let listed = file.split_once("both![").map_or("", |(_, list)| list.split(']').next().unwrap_or_default());
+        for at in cases {
+            let (before, case) = file.split_at(at);
+            let name = case["async fn ".len()..].split('(').next().expect("a name");
+            if case[..case.find('\n').expect("a line")].contains("via: Via") {
+                assert!(listed.contains(&format!("    {name},")), "{name} is in no list, and does not run");
+            } else {
+                let why = before.lines().rev().find(|line| !line.starts_with("#[")).expect("a line above");
+                let says = ["// By oneshot alone: ", "// On a socket alone: ", "// By no request: "];
+                assert!(
+                    says.iter().any(|says| why.starts_with(says)),
+                    "{name} does not say why it runs one way: {why}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_row_of_the_draft_names_tests_of_the_points_that_it_says() {
+    let (_, table) = GUIDE.split_once("| section of the draft |").expect("a table");
+    let rows: Vec<_> = table.lines().skip(2).take_while(|line| line.starts_with("| ")).collect();
+    assert!(rows.len() > 15, "{rows:?}");
+    for row in rows {
+        assert!(!names(row, "`point_").is_empty(), "{row}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod life;
 mod nested;
 mod outcomes;
 mod stored;
+mod stores;
 mod support;
 mod syntax;
 mod trying;

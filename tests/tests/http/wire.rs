@@ -1,6 +1,6 @@
 //! What happens on the wire: clients that go away, stall, or send too much; pipelining, HTTP/2, curl.
 //!
-//! After each: one execution a key, never a wrong body, and no claim that is left in the store.
+//! After each: one execution a key, never a wrong body, and no claim that is left anywhere in the store.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -9,15 +9,17 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::post;
 use futures_util::future::join_all;
+use idempotent_runtime::admin::{Listed, Query, State};
 use idempotent_runtime::http::IdempotencyLayer;
 use idempotent_runtime::testing::Gate;
 use idempotent_runtime::{Idempotency, OnBusy};
 use servers::Program;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::support::{Answer, Runs, record, scoped, serve};
+use crate::support::{Answer, Ends, Runs, record, scoped, seen, serve, watched};
 
 /// A machine that is busy takes long for everything.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -29,6 +31,31 @@ struct Bed {
     address: SocketAddr,
     runs: Runs,
     gate: Gate,
+    ends: watch::Receiver<Ends>,
+}
+
+/// How a client goes away.
+#[derive(Clone, Copy, Debug)]
+enum Leaves {
+    /// It says that it sends no more, and reads on.
+    HalfCloses,
+    Closes,
+    /// The connection is reset, as where the client's process was killed.
+    Resets,
+}
+
+impl Leaves {
+    async fn from(self, mut stream: TcpStream) -> Option<TcpStream> {
+        match self {
+            Self::HalfCloses => {
+                stream.shutdown().await.unwrap();
+                return Some(stream);
+            }
+            Self::Closes => {}
+            Self::Resets => stream.set_zero_linger().unwrap(),
+        }
+        None
+    }
 }
 
 impl Bed {
@@ -41,20 +68,26 @@ impl Bed {
             at.pass().await;
             format!("{run}:{body}")
         };
-        let router = Router::new().route("/payments", post(pay)).layer(layer.clone());
-        Self { idempotency, layer, address: serve(router).await, runs, gate }
+        let (router, ends) = watched(Router::new().route("/payments", post(pay)).layer(layer.clone()));
+        Self { idempotency, layer, address: serve(router).await, runs, gate, ends }
     }
 
     async fn connect(&self) -> TcpStream {
         TcpStream::connect(self.address).await.expect("it listens")
     }
 
-    /// Nothing is open any more, and the record of `key` is completed (or there is none).
-    async fn is_settled(&self, key: &str, runs: u32) {
+    /// Nothing is open any more: all records of the store are completed, those of these keys and no others, and so many
+    /// runs have made them.
+    async fn is_settled(&self, keys: &[&str], runs: u32) {
         self.idempotency.shutdown(PATIENCE).await.expect("no claim is left");
-        let found = record(&self.idempotency, &self.layer, key).await;
-        assert!(found.as_ref().is_none_or(|record| !record.is_live()), "{found:?}");
-        assert_eq!((self.runs.count(), found.is_some()), (runs, runs > 0));
+        let page = self.idempotency.list(&Query::new()).await.expect("the store can be asked");
+        let is_completed =
+            |listed: &Listed| listed.record.as_ref().is_ok_and(|record| matches!(record.state, State::Completed(())));
+        assert!(page.records.iter().all(is_completed), "{page:?}");
+        for key in keys {
+            assert!(record(&self.idempotency, &self.layer, key).await.is_some(), "{key}");
+        }
+        assert_eq!((page.records.len(), self.runs.count()), (keys.len(), runs), "{page:?}");
     }
 
     /// A whole request on a connection of its own gets this body.
@@ -110,8 +143,7 @@ impl Read {
             self.more().await;
         }
         let rest = self.buffer.split_off(length);
-        let body = String::from_utf8(std::mem::replace(&mut self.buffer, rest)).expect("text");
-        Answer { status, headers, body }
+        Answer::new(status, headers, std::mem::replace(&mut self.buffer, rest).into())
     }
 
     async fn more(&mut self) {
@@ -122,33 +154,54 @@ impl Read {
 
 #[tokio::test]
 async fn a_client_that_leaves_before_its_body_is_whole_has_claimed_nothing() {
-    for part in ["", "half"] {
-        let bed = Bed::start().await;
-        bed.gate.open();
-        let mut stream = bed.connect().await;
-        stream.write_all(&[&*head("k", "Content-Length: 8"), part.as_bytes()].concat()).await.unwrap();
-        stream.shutdown().await.unwrap();
-        // The server ends the connection once it has seen that nothing more will come.
-        let mut rest = Vec::new();
-        timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("in time").unwrap();
-        assert!(!rest.starts_with(b"HTTP/1.1 200"), "{}", rest.escape_ascii());
-        bed.is_settled("k", 0).await;
-        bed.answers("k", "12345678", "1:12345678", false).await;
-        bed.is_settled("k", 1).await;
+    for leaves in [Leaves::HalfCloses, Leaves::Closes, Leaves::Resets] {
+        for part in ["", "half"] {
+            let bed = Bed::start().await;
+            bed.gate.open();
+            let mut stream = bed.connect().await;
+            stream.write_all(&[&*head("k", "Content-Length: 8"), part.as_bytes()].concat()).await.unwrap();
+            if let Some(mut stream) = leaves.from(stream).await {
+                // The server ends the connection once it has seen that nothing more will come.
+                let mut rest = Vec::new();
+                timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("in time").unwrap();
+                assert!(!rest.starts_with(b"HTTP/1.1 200"), "{}", rest.escape_ascii());
+            }
+            seen(&bed.ends, |ends| ends.ended == 1).await;
+            bed.is_settled(&[], 0).await;
+            bed.answers("k", "12345678", "1:12345678", false).await;
+            bed.is_settled(&["k"], 1).await;
+        }
     }
+}
+
+// On a socket alone: no client sends such a body by itself.
+#[tokio::test]
+async fn point_20_a_body_that_does_not_arrive_whole_is_a_problem_too() {
+    let bed = Bed::start().await;
+    bed.gate.open();
+    let mut stream = bed.connect().await;
+    stream.write_all(&[&*head("hidden", "Transfer-Encoding: chunked"), b"no size\r\n"].concat()).await.unwrap();
+    let answer = Read::new(stream).answer().await;
+    assert_eq!((answer.status, &*answer.problem()), (400, "body-unreadable"));
+    assert!(!format!("{answer:?}").contains("hidden"), "{answer:?}");
+    bed.is_settled(&[], 0).await;
 }
 
 #[tokio::test]
 async fn a_client_that_leaves_before_the_answer_finds_it_later() {
-    let bed = Bed::start().await;
-    let mut stream = bed.connect().await;
-    stream.write_all(&request("k", "pay")).await.unwrap();
-    bed.gate.reached().await;
-    drop(stream);
-    bed.gate.open();
-    bed.is_settled("k", 1).await;
-    bed.answers("k", "pay", "1:pay", true).await;
-    bed.is_settled("k", 1).await;
+    for leaves in [Leaves::Closes, Leaves::Resets] {
+        let bed = Bed::start().await;
+        let mut stream = bed.connect().await;
+        stream.write_all(&request("k", "pay")).await.unwrap();
+        bed.gate.reached().await;
+        leaves.from(stream).await;
+        // The server has seen it before the handler may go on.
+        seen(&bed.ends, |ends| ends.dropped == 1).await;
+        bed.gate.open();
+        bed.is_settled(&["k"], 1).await;
+        bed.answers("k", "pay", "1:pay", true).await;
+        bed.is_settled(&["k"], 1).await;
+    }
 }
 
 #[tokio::test]
@@ -164,7 +217,7 @@ async fn a_slow_body_holds_no_claim() {
     slow.write_all(b"y").await.unwrap();
     let answer = Read::new(slow).answer().await;
     assert_eq!((&*answer.body, answer.is_replay()), ("1:pay", true));
-    bed.is_settled("k", 1).await;
+    bed.is_settled(&["k"], 1).await;
 }
 
 #[tokio::test]
@@ -195,8 +248,9 @@ async fn a_body_of_10_mb_is_refused_before_it_is_sent_and_while_it_is() {
     assert_eq!(&start, b"HTTP/1.1 413");
     drop(read);
     drop(sending);
-    bed.is_settled("k", 0).await;
+    bed.is_settled(&[], 0).await;
     bed.answers("k", "pay", "1:pay", false).await;
+    bed.is_settled(&["k"], 1).await;
 }
 
 #[tokio::test]
@@ -215,7 +269,7 @@ async fn pipelined_duplicates_on_one_connection_run_once() {
         assert_eq!((answer.status, answer.is_replay()), (status, replayed));
         assert!(body.is_empty() || answer.body == body, "{answer:?}");
     }
-    bed.is_settled("k", 2).await;
+    bed.is_settled(&["k", "l"], 2).await;
 }
 
 #[tokio::test]
@@ -235,7 +289,7 @@ async fn what_is_no_key_is_refused_on_the_wire_too() {
         let answer = read.answer().await;
         assert_eq!((answer.status, &*answer.problem()), (400, "key-invalid"), "{}", fields.escape_ascii());
     }
-    bed.is_settled("a", 0).await;
+    bed.is_settled(&[], 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -251,6 +305,7 @@ async fn duplicates_on_one_http_2_connection_run_once_and_a_reset_stream_cancels
     bed.gate.reached().await;
     waiting.abort();
     assert!(waiting.await.unwrap_err().is_cancelled());
+    seen(&bed.ends, |ends| ends.dropped == 1).await;
     let again = tokio::spawn(send("reset"));
     bed.gate.open();
     let answer = Answer::of_reqwest(again.await.unwrap().unwrap()).await;
@@ -259,8 +314,7 @@ async fn duplicates_on_one_http_2_connection_run_once_and_a_reset_stream_cancels
     let answers = join_all((0..50).map(|_| async { Answer::of_reqwest(send("k").await.unwrap()).await })).await;
     assert!(answers.iter().all(|answer| answer.status == 200 && answer.body == "2:pay"), "{answers:?}");
     assert_eq!(answers.iter().filter(|answer| !answer.is_replay()).count(), 1);
-    bed.is_settled("k", 2).await;
-    bed.is_settled("reset", 2).await;
+    bed.is_settled(&["k", "reset"], 2).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -300,5 +354,5 @@ async fn curl_sees_what_the_others_see() {
         assert!(answer.starts_with(&format!("http/1.1 {status} ")), "{keys:?}: {answer}");
         assert!(answer.contains("content-type: application/problem+json\r\n"), "{answer}");
     }
-    bed.is_settled("k", 1).await;
+    bed.is_settled(&["k"], 1).await;
 }

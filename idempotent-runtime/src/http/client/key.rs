@@ -45,12 +45,16 @@ impl IdempotencyKey {
         &self.0
     }
 
-    /// The header for a request: the key as a Structured Field String.
+    /// The header for a request: the key as a Structured Field String. The value is marked as sensitive, so that clients do
+    /// not log it and HTTP/2 does not keep it.
     #[must_use]
     pub fn header(&self) -> (HeaderName, HeaderValue) {
         let quoted = format!("\"{}\"", self.0.replace('\\', "\\\\").replace('"', "\\\""));
         match HeaderValue::from_str(&quoted) {
-            Ok(value) => (IDEMPOTENCY_KEY, value),
+            Ok(mut value) => {
+                value.set_sensitive(true);
+                (IDEMPOTENCY_KEY, value)
+            }
             Err(_) => unreachable!("a key is printable ASCII"),
         }
     }
@@ -82,6 +86,7 @@ mod tests {
     fn what_is_in_quotes_is_escaped() {
         let (_, value) = IdempotencyKey::from_text(r#"a"b\c"#).unwrap().header();
         assert_eq!(value, r#""a\"b\\c""#);
+        assert_eq!(format!("{value:?}"), "Sensitive", "logs of headers do not show it");
         for wrong in ["", "é", "a\nb"] {
             assert_eq!(IdempotencyKey::from_text(wrong), None, "{wrong:?}");
         }

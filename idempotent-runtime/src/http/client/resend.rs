@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use ::http::HeaderMap;
 use reqwest::{RequestBuilder, Response};
 use tokio::time::{Instant, sleep};
 
@@ -12,7 +13,8 @@ use crate::guard::backoff::jittered;
 /// Sends a request with one key until it is answered, or the patience is at its end.
 ///
 /// A request that got no answer, and one that is [to be sent again](Advice), is sent again with the same key: after the
-/// time that the server says, else after a pause that doubles. A request whose body is a stream is sent once.
+/// time that the server says, else after a pause that doubles. One whose key is [busy](Advice::Wait) is sent again until the
+/// patience is at its end, and is no attempt. A request whose body is a stream is sent once.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -44,7 +46,8 @@ impl Default for Resend {
 }
 
 impl Resend {
-    /// How many times the request is sent at most, the first one included: 5 by default.
+    /// How many times the request is sent at most, the first one included: 5 by default. Those that found the first one
+    /// being processed do not count.
     pub const fn attempts(mut self, attempts: NonZeroU32) -> Self {
         self.attempts = attempts;
         self
@@ -62,19 +65,18 @@ impl Resend {
         self
     }
 
-    /// Sends `request` with `key`.
+    /// Sends `request` with `key`, in place of a key that it may have.
     ///
     /// # Errors
     ///
     /// That of the last attempt, where it got no answer.
     pub async fn send(&self, request: RequestBuilder, key: &IdempotencyKey) -> Result<Response, reqwest::Error> {
-        let (name, value) = key.header();
-        let mut request = Some(request.header(name, value));
-        let until = Instant::now() + self.patience;
+        let mut request = Some(request.headers(HeaderMap::from_iter([key.header()])));
+        let begun = Instant::now();
         let mut attempt = 1;
         loop {
-            // The last attempt, or a body that cannot be sent twice, takes the request itself.
-            let again = request.as_ref().filter(|_| attempt < self.attempts.get()).and_then(RequestBuilder::try_clone);
+            // A body that cannot be sent twice takes the request itself.
+            let again = request.as_ref().and_then(RequestBuilder::try_clone);
             let Some(now) = request.take() else { unreachable!("kept below") };
             let answer = now.send().await;
             let advice = match &answer {
@@ -82,15 +84,21 @@ impl Resend {
                 Err(error) if error.is_builder() => Advice::Done,
                 Err(_) => Advice::Again(None),
             };
-            let (Advice::Again(after), Some(again)) = (advice, again) else { return answer };
-            let pause = after.unwrap_or_else(|| self.pause(attempt));
-            if Instant::now() + pause >= until {
-                return answer;
-            }
+            let pause = match advice {
+                Advice::Done => None,
+                Advice::Wait(pause) => Some(pause.max(self.pause(1))),
+                Advice::Again(_) if attempt == self.attempts.get() => None,
+                Advice::Again(after) => {
+                    attempt += 1;
+                    Some(after.unwrap_or_else(|| self.pause(attempt - 1)))
+                }
+            };
+            // However long a pause a server asks for: nothing is added up that may not fit.
+            let left = self.patience.saturating_sub(begun.elapsed());
+            let (Some(pause), Some(again)) = (pause.filter(|pause| *pause < left), again) else { return answer };
             drop(answer);
             sleep(pause).await;
             request = Some(again);
-            attempt += 1;
         }
     }
 

@@ -12,7 +12,7 @@ pub(super) struct Row {
 }
 
 /// The problems, in the order of their variants.
-pub(super) const ROWS: [Row; 16] = [
+pub(super) const ROWS: [Row; 17] = [
     Row {
         name: "key-missing",
         status: StatusCode::BAD_REQUEST,
@@ -24,6 +24,12 @@ pub(super) const ROWS: [Row; 16] = [
         status: StatusCode::BAD_REQUEST,
         title: "Idempotency-Key is not valid",
         detail: "The idempotency key cannot be used. Nothing was run.",
+    },
+    Row {
+        name: "key-part-missing",
+        status: StatusCode::BAD_REQUEST,
+        title: "A value that names the operation is missing",
+        detail: "This operation is named by a value of the request that is missing or empty. Nothing was run.",
     },
     Row {
         name: "key-reused",
@@ -101,7 +107,7 @@ pub(super) const ROWS: [Row; 16] = [
         name: "timed-out",
         status: StatusCode::SERVICE_UNAVAILABLE,
         title: "Processing took too long",
-        detail: "The request was stopped. Send it again later, with the same key.",
+        detail: "The request was stopped. Send it again later, with the same key, to learn what became of it.",
     },
     Row {
         name: "misconfigured",
