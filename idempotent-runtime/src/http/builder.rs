@@ -274,7 +274,8 @@ impl<S> LayerBuilder<S> {
     }
 
     /// The largest response body that is stored, in bytes: 512 KiB by default. A larger one, or one of unknown length, is
-    /// sent as it comes, and cannot be given again. The handle's [`max_result_bytes`](crate::Builder::max_result_bytes)
+    /// sent as it comes, and cannot be given again; nor can one for which there is no room in [`buffers`](Self::buffers). The
+    /// handle's [`max_result_bytes`](crate::Builder::max_result_bytes)
     /// bounds the whole record.
     pub fn response_limit(mut self, bytes: usize) -> Self {
         self.chosen.response_limit = bytes;

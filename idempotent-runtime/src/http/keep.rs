@@ -64,6 +64,18 @@ impl Keep {
 }
 
 /// What becomes of a response with a status of 500 or more.
+///
+/// ```
+/// use idempotent_runtime::Idempotency;
+/// use idempotent_runtime::http::{IdempotencyLayer, ServerErrors};
+///
+/// # fn main() -> Result<(), idempotent_runtime::Error> {
+/// // A payment that failed half way may have been made: nobody but a person can say.
+/// let builder = IdempotencyLayer::builder(&Idempotency::memory()).unscoped();
+/// let layer = builder.server_errors(ServerErrors::Hold).build()?;
+/// assert_eq!(layer.policy().server_errors, "held");
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ServerErrors {
     /// It is stored: retries get it again.

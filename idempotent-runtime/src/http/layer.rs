@@ -73,6 +73,20 @@ impl IdempotencyLayer {
     /// The key of the record that such a request has: to look at it, and to resolve it. `route` is the route as the router
     /// names it (`/payments/{id}`), or the path where no router has left a name.
     ///
+    /// ```
+    /// use axum::http::Method;
+    /// use idempotent_runtime::Idempotency;
+    /// use idempotent_runtime::http::IdempotencyLayer;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), idempotent_runtime::Error> {
+    /// let idempotency = Idempotency::memory();
+    /// let layer = IdempotencyLayer::builder(&idempotency).scope(|_| Some("ada".into())).build()?;
+    /// let key = layer.record_key(&Method::POST, "/payments", Some("ada"), "8e03978e")?;
+    /// assert!(key.as_str().starts_with("http:POST:/payments:"), "scope and key are a digest");
+    /// assert!(idempotency.inspect(&key).await?.is_none(), "no such request has come");
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     ///
     /// `Configuration` where the keys are hidden and the handle has no secret.

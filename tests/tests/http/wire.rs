@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::post;
 use futures_util::future::join_all;
-use idempotent_runtime::admin::{Listed, Query, State};
+use idempotent_runtime::admin::{Query, Standing};
 use idempotent_runtime::http::IdempotencyLayer;
 use idempotent_runtime::testing::Gate;
 use idempotent_runtime::{Idempotency, OnBusy};
@@ -81,9 +81,7 @@ impl Bed {
     async fn is_settled(&self, keys: &[&str], runs: u32) {
         self.idempotency.shutdown(PATIENCE).await.expect("no claim is left");
         let page = self.idempotency.list(&Query::new()).await.expect("the store can be asked");
-        let is_completed =
-            |listed: &Listed| listed.record.as_ref().is_ok_and(|record| matches!(record.state, State::Completed(())));
-        assert!(page.records.iter().all(is_completed), "{page:?}");
+        assert!(page.records.iter().all(|record| record.standing() == Standing::Completed), "{page:?}");
         for key in keys {
             assert!(record(&self.idempotency, &self.layer, key).await.is_some(), "{key}");
         }
