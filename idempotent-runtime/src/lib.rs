@@ -70,6 +70,7 @@ mod key;
 mod lease;
 mod observe;
 mod outcome;
+mod patience;
 mod policy;
 mod read;
 mod record;
