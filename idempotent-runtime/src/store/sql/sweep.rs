@@ -122,10 +122,10 @@ mod tests {
             let fill = sqlx::query(fill).bind(count).bind(key).bind(expires_at).bind(due);
             fill.execute(&mut database).await.expect("the rows are written");
         }
-        let (instructions, counter) = (Arc::new(AtomicU64::new(0)), 1);
-        let counted = Arc::clone(&instructions);
-        database.lock_handle().await.expect("a handle").set_progress_handler(counter, move || {
-            counted.fetch_add(1, Ordering::Relaxed);
+        let instructions = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&instructions);
+        database.lock_handle().await.expect("a handle").set_progress_handler(1, move || {
+            seen.fetch_add(1, Ordering::Relaxed);
             true
         });
         let statements = Statements::new(Dialect::Sqlite, &table);
