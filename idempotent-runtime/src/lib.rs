@@ -73,6 +73,7 @@ mod key;
 mod lease;
 mod observe;
 mod outcome;
+mod patience;
 mod policy;
 mod read;
 mod record;

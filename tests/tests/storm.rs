@@ -3,14 +3,14 @@
 use std::process::Command;
 
 fn one_round_of_each_scenario_on(store: &str) {
-    let storm = Command::new(env!("CARGO_BIN_EXE_storm")).args(["--store", store, "--rounds", "1", "--json"]).output();
-    let storm = storm.expect("it starts");
-    let said = String::from_utf8_lossy(&storm.stdout);
+    let ended = Command::new(env!("CARGO_BIN_EXE_storm")).args(["--store", store, "--rounds", "1", "--json"]).output();
+    let ended = ended.expect("it starts");
+    let said = String::from_utf8_lossy(&ended.stdout);
     let counted: serde_json::Value = serde_json::from_str(&said)
-        .unwrap_or_else(|error| panic!("{error}: {said}\n{}", String::from_utf8_lossy(&storm.stderr)));
+        .unwrap_or_else(|error| panic!("{error}: {said}\n{}", String::from_utf8_lossy(&ended.stderr)));
     assert_eq!((&counted["rounds"], &counted["violations"]), (&5.into(), &0.into()), "{said}");
     assert_eq!(counted["stores"][store]["scenarios"].as_object().map(serde_json::Map::len), Some(5), "{said}");
-    assert!(storm.status.success());
+    assert!(ended.status.success());
 }
 
 #[test]

@@ -5,9 +5,10 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep_until};
 
 use super::backoff::Backoff;
+use crate::patience;
 use crate::store::{StoreError, StoreErrorKind};
 
 /// Repeats `operation` until the store answers or `budget` is spent.
@@ -33,14 +34,28 @@ where
         });
         // Made when it is needed: a store inside the process answers at once.
         let mut timer = pin!(None);
+        let mut end = None;
         poll_fn(|cx| {
-            if let Poll::Ready(answer) = repeat.as_mut().poll(cx) {
-                return Poll::Ready(Some(answer));
+            loop {
+                let (answer, again) = patience::watched(repeat.as_mut(), cx);
+                if let Poll::Ready(answer) = answer {
+                    return Poll::Ready(Some(answer));
+                }
+                let end = *end.get_or_insert_with(|| patience::after(budget));
+                // A store that bounds what it asks another is polled again when that bound is reached.
+                let next = again.map_or(end, |again| again.min(end));
+                match timer.as_mut().as_pin_mut() {
+                    None => timer.set(Some(sleep_until(next))),
+                    Some(timer) if timer.deadline() != next => timer.reset(next),
+                    Some(_) => {}
+                }
+                let Some(timer) = timer.as_mut().as_pin_mut() else { return Poll::Pending };
+                match timer.poll(cx) {
+                    Poll::Ready(()) if Instant::now() >= end => return Poll::Ready(None),
+                    Poll::Ready(()) => {}
+                    Poll::Pending => return Poll::Pending,
+                }
             }
-            if timer.is_none() {
-                timer.set(Some(sleep(budget)));
-            }
-            timer.as_mut().as_pin_mut().map_or(Poll::Pending, |timer| timer.poll(cx).map(|()| None))
         })
         .await
     };

@@ -1,7 +1,9 @@
 //! The SQL stores on a real PostgreSQL and on SQLite files: the contract, and what only they have.
 
+mod backlog;
 mod conformance;
 mod outages;
+mod points;
 mod pooler;
 mod processes;
 #[path = "../../../idempotent-runtime/tests/reference/reference.rs"]

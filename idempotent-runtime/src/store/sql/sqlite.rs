@@ -127,3 +127,28 @@ impl SqliteStoreBuilder {
         self.settings.connect(Dialect::Sqlite, Options::Sqlite(Box::new(options))).await.map(SqliteStore)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::connection::Connection;
+    use super::*;
+
+    #[tokio::test]
+    async fn every_connection_writes_to_the_disk_and_waits_for_others() {
+        let folder = std::env::temp_dir().join(format!("idempotent-pragmas-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let store = SqliteStore::connect(&format!("sqlite:{}", folder.join("idempotency.db").display())).await;
+        let store = store.expect("the file can be made");
+        let opened = store.0.connections().open().await;
+        #[allow(irrefutable_let_patterns, reason = "there may be another kind")]
+        let Ok(Connection::Sqlite(mut connection)) = opened else { panic!("it is SQLite") };
+        let mut told = Vec::new();
+        for pragma in ["PRAGMA synchronous", "PRAGMA busy_timeout"] {
+            let value: i64 = sqlx::query_scalar(pragma).fetch_one(&mut connection).await.expect("it is told");
+            told.push(value);
+        }
+        assert_eq!(told, [2, 2_000], "FULL, and the store's time-out in milliseconds");
+        drop((store, connection));
+        std::fs::remove_dir_all(folder).expect("it is removed");
+    }
+}

@@ -89,3 +89,69 @@ async fn removed(records: &Records) -> Option<u64> {
     let removed = records.sweep(BATCH).await;
     removed.inspect_err(|error| tracing::debug!(target: "idempotent", %error, "expired records were not removed")).ok()
 }
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use sqlx::{AssertSqlSafe, Connection as _, SqlStr, SqliteConnection};
+
+    use super::super::Dialect;
+    use super::super::migrations;
+    use super::super::statements::Statements;
+    use super::super::table::Table;
+
+    const BATCH: i64 = 100;
+
+    /// Later than all that these tests write.
+    const NOW: i64 = 1_000_000_000_000;
+
+    /// How many instructions of SQLite's machine a batch takes, and how many rows it is about. There are so many rows that
+    /// have expired, and behind them some that live.
+    async fn of_a_batch(statement: impl Fn(&Statements) -> &SqlStr, expired: i64) -> (u64, usize) {
+        let table = Table::new(None, "records").expect("a name");
+        let mut database = SqliteConnection::connect("sqlite::memory:").await.expect("there is memory");
+        let made = AssertSqlSafe(migrations::printed(Dialect::Sqlite, &table));
+        sqlx::raw_sql(made).execute(&mut database).await.expect("the table is made");
+        // Due long ago, and a moment ago.
+        for (key, count, expires_at, due) in [("expired", expired, NOW, 0), ("living", 10, NOW * 2, NOW - 100)] {
+            let fill = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1) \
+                        INSERT INTO records (digest, revision, format, key, state, token, attempt, owner, expires_at, due) \
+                        SELECT CAST($2 || i AS blob), 1, 1, $2 || i, 'completed', 'token', 1, 'kitchen', $3, $4 + i FROM n";
+            let fill = sqlx::query(fill).bind(count).bind(key).bind(expires_at).bind(due);
+            fill.execute(&mut database).await.expect("the rows are written");
+        }
+        let instructions = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&instructions);
+        database.lock_handle().await.expect("a handle").set_progress_handler(1, move || {
+            seen.fetch_add(1, Ordering::Relaxed);
+            true
+        });
+        let statements = Statements::new(Dialect::Sqlite, &table);
+        let batch = sqlx::query(statement(&statements).clone()).bind(BATCH).bind(NOW).fetch_all(&mut database);
+        let rows = batch.await.expect("it is carried out");
+        (instructions.load(Ordering::Relaxed), rows.len())
+    }
+
+    #[tokio::test]
+    async fn what_a_batch_takes_does_not_grow_with_the_backlog() {
+        for (name, statement) in
+            [("sweep", (|all| &all.sweep) as fn(&Statements) -> &SqlStr), ("put_off", |all| &all.put_off)]
+        {
+            let (few, of_few) = of_a_batch(statement, 1_000).await;
+            let (many, of_many) = of_a_batch(statement, 30_000).await;
+            assert_eq!(of_few, of_many, "{name}");
+            assert!(
+                few > 100 && many < few * 2,
+                "{name}: {few} instructions, and {many} with thirty times as many rows"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn what_lives_is_put_off_as_soon_as_it_is_among_the_first() {
+        let (_, rows) = of_a_batch(|all| &all.put_off, BATCH - 10).await;
+        assert_eq!(rows, 10);
+    }
+}

@@ -15,21 +15,30 @@ impl Tiers {
     /// Dropped at any point, or failed at the truth, it may leave a claim of this token in either store: the guard puts it
     /// back in both, or asks again.
     pub(super) async fn claim(&self, key: &Key, request: &ClaimRequest<'_>) -> Result<ClaimAnswer, StoreError> {
-        let word = self.front.claim(key, request).await;
-        if let Word::Answer(answer) = word {
-            return Ok(answer);
+        match self.front.claim(key, request).await {
+            Word::Answer(answer) => Ok(answer),
+            word => Box::pin(self.claim_of_truth(key, request, word)).await,
         }
+    }
+
+    /// Claims in the truth, where the front has no answer.
+    async fn claim_of_truth(
+        &self,
+        key: &Key,
+        request: &ClaimRequest<'_>,
+        word: Word,
+    ) -> Result<ClaimAnswer, StoreError> {
         let answer = self.truth.claim(key, request).await?;
         match (&word, &answer) {
             // The front counts as the truth does: what it says of this run is right.
             (Word::Ours { attempt }, ClaimAnswer::Acquired(acquired)) if acquired.attempt == *attempt => {
-                Box::pin(self.confirm_begun(key, request)).await;
+                self.confirm_begun(key, request).await;
             }
             (Word::Ours { .. }, ClaimAnswer::Completed(record)) => {
                 Box::pin(self.leave_copy(key, request, record)).await;
             }
             // Its duplicates are told by the truth while it runs; the first after it leaves a copy.
-            (Word::Ours { .. }, _) => Box::pin(self.front.put_back(key, request.token, request.lease)).await,
+            (Word::Ours { .. }, _) => self.front.put_back(key, request.token, request.lease).await,
             // What the front may still show is there no more.
             (word, ClaimAnswer::Acquired(acquired))
                 if matches!(word, Word::Stale) || acquired.found == Found::Completed =>

@@ -5,6 +5,7 @@
 //! claim stands in the front until its lease is over.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,13 +33,16 @@ pub(super) enum Owed {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Debts(Mutex<HashMap<Key, usize>>);
+pub(super) struct Debts {
+    /// Whether there are any, without the lock: every call asks.
+    any: AtomicBool,
+    keys: Mutex<HashMap<Key, usize>>,
+}
 
 impl Debts {
     /// Whether the front says something about this key that is not so.
     pub(super) fn has(&self, key: &Key) -> bool {
-        let keys = self.lock();
-        !keys.is_empty() && keys.contains_key(key)
+        self.any.load(Ordering::Acquire) && self.lock().contains_key(key)
     }
 
     pub(super) fn owe(&self, front: &Arc<Front>, key: &Key, owed: Owed) {
@@ -49,13 +53,14 @@ impl Debts {
                 return;
             }
             *keys.entry(key.clone()).or_default() += 1;
+            self.any.store(true, Ordering::Release);
         }
         let debt = Debt { front: Arc::clone(front), key: key.clone() };
         runtime.spawn(async move { debt.pay(owed).await });
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -80,12 +85,14 @@ impl Debt {
 
 impl Drop for Debt {
     fn drop(&mut self) {
-        let mut keys = self.front.debts().lock();
+        let debts = self.front.debts();
+        let mut keys = debts.lock();
         if let Some(left) = keys.get_mut(&self.key) {
             *left -= 1;
             if *left == 0 {
                 keys.remove(&self.key);
             }
         }
+        debts.any.store(!keys.is_empty(), Ordering::Release);
     }
 }

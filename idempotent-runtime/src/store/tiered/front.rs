@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use super::copy;
 use super::debts::{Debts, Owed};
@@ -17,9 +17,10 @@ use super::health::Health;
 use crate::admin::{Admin, Inspected, State};
 use crate::guard::backoff::jittered;
 use crate::key::Key;
+use crate::patience;
 use crate::record::{Completed, Recorded};
 use crate::store::{
-    Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, OnLapse, Release, Reply, Retention, Store, StoreError,
+    Answer, ClaimAnswer, ClaimRequest, CompleteAnswer, Home, OnLapse, Release, Retention, Store, StoreError,
     StoreErrorKind, Watch,
 };
 use crate::token::Token;
@@ -60,6 +61,16 @@ enum Told<T> {
     Unasked,
 }
 
+/// What is made of the front's answer to a claim.
+enum Heard {
+    Word(Word),
+    /// Another's claim is live.
+    Busy,
+    /// What stands there, under this token, is for the record that the call replaces.
+    Replaced(Token),
+    Unknown,
+}
+
 impl Front {
     pub(super) fn new(store: Arc<dyn Store>, ttl: Duration, timeout: Duration) -> Self {
         Self { store, ttl, timeout, health: Health::default(), debts: Debts::default() }
@@ -94,34 +105,36 @@ impl Front {
     }
 
     /// Claims here. A record that is found is the truth's, and is compared as the truth would compare it.
+    ///
+    /// What few calls do is boxed: with hundreds in flight, a duplicate pays for the size of this future.
     pub(super) async fn claim(self: &Arc<Self>, key: &Key, request: &ClaimRequest<'_>) -> Word {
         if self.debts.has(key) {
             return Word::Nothing;
         }
-        let mut asked = self.request(request);
-        let mut answer = self.ask(self.store.claim(key, &asked)).await;
-        if let Told::Answer(ClaimAnswer::Completed(kept)) = &answer
-            && replaces(request, kept)
-        {
-            // The copy stands for the record that the call replaces.
-            asked.supersede = Some(kept.token);
-            answer = Box::pin(self.ask(self.store.claim(key, &asked))).await;
+        let asked = self.request(request);
+        match heard(self.ask(self.store.claim(key, &asked)).await, request) {
+            Heard::Word(word) => word,
+            Heard::Busy => Box::pin(self.busy(key)).await,
+            Heard::Replaced(token) => Box::pin(self.claim_instead(key, request, token)).await,
+            Heard::Unknown => self.unknown(key, request),
         }
-        match answer {
-            Told::Answer(ClaimAnswer::Acquired(acquired)) => Word::Ours { attempt: acquired.attempt },
-            Told::Answer(ClaimAnswer::InProgress { .. }) => Box::pin(self.busy(key)).await,
-            Told::Answer(ClaimAnswer::Completed(kept)) if replaces(request, &kept) => Word::Stale,
-            Told::Answer(ClaimAnswer::Completed(kept)) => match copy::read(kept) {
-                Some(record) if answers(&record, request) => Word::Answer(ClaimAnswer::Completed(record)),
-                _ => Word::Stale,
-            },
-            Told::Answer(ClaimAnswer::Mismatch | ClaimAnswer::Unreadable(_)) => Word::Stale,
-            Told::Answer(_) | Told::Unasked => Word::Nothing,
-            Told::Unknown => {
-                self.owe(key, Owed::PutBack(request.token, asked.lease));
-                Word::Nothing
-            }
+    }
+
+    /// Claims in place of what stands here for the record that the call replaces.
+    async fn claim_instead(self: &Arc<Self>, key: &Key, request: &ClaimRequest<'_>, replaced: Token) -> Word {
+        let asked = ClaimRequest { supersede: Some(replaced), ..self.request(request) };
+        match heard(self.ask(self.store.claim(key, &asked)).await, request) {
+            Heard::Word(word) => word,
+            Heard::Busy => self.busy(key).await,
+            Heard::Replaced(_) => Word::Stale,
+            Heard::Unknown => self.unknown(key, request),
         }
+    }
+
+    /// The claim may stand here, or may still come to.
+    fn unknown(self: &Arc<Self>, key: &Key, request: &ClaimRequest<'_>) -> Word {
+        self.owe(key, Owed::PutBack(request.token, self.request(request).lease));
+        Word::Nothing
     }
 
     /// The same claim for the front: nothing that it does not decide, and for no longer than it keeps anything.
@@ -301,22 +314,37 @@ impl Front {
         (kept >= Duration::from_millis(1)).then_some(kept)
     }
 
-    async fn ask<T>(&self, asking: Reply<'_, T>) -> Told<T> {
+    async fn ask<T>(&self, asking: impl Future<Output = Result<T, StoreError>>) -> Told<T> {
         if !self.health.may_ask(self.timeout) {
             return Told::Unasked;
         }
-        let error = match timeout(self.timeout, asking).await {
-            Ok(Ok(answer)) => {
+        let error = match patience::within(self.timeout, asking).await {
+            Some(Ok(answer)) => {
                 self.health.answered();
                 return Told::Answer(answer);
             }
-            Ok(Err(error)) if error.kind() == StoreErrorKind::Unreadable => return Told::Unknown,
-            Ok(Err(error)) => error,
-            Err(_) => StoreError::unavailable(format!("no answer within {:?}", self.timeout)),
+            Some(Err(error)) if error.kind() == StoreErrorKind::Unreadable => return Told::Unknown,
+            Some(Err(error)) => error,
+            None => StoreError::unavailable(format!("no answer within {:?}", self.timeout)),
         };
         self.health.failed(&error);
         Told::Unknown
     }
+}
+
+fn heard(answer: Told<ClaimAnswer>, request: &ClaimRequest<'_>) -> Heard {
+    Heard::Word(match answer {
+        Told::Answer(ClaimAnswer::Completed(kept)) if replaces(request, &kept) => return Heard::Replaced(kept.token),
+        Told::Answer(ClaimAnswer::Completed(kept)) => match copy::read(kept) {
+            Some(record) if answers(&record, request) => Word::Answer(ClaimAnswer::Completed(record)),
+            _ => Word::Stale,
+        },
+        Told::Answer(ClaimAnswer::Acquired(acquired)) => Word::Ours { attempt: acquired.attempt },
+        Told::Answer(ClaimAnswer::InProgress { .. }) => return Heard::Busy,
+        Told::Answer(ClaimAnswer::Mismatch | ClaimAnswer::Unreadable(_)) => Word::Stale,
+        Told::Answer(_) | Told::Unasked => Word::Nothing,
+        Told::Unknown => return Heard::Unknown,
+    })
 }
 
 /// Whether a call replaces the record that is kept here.
