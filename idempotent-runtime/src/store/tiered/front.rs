@@ -111,12 +111,20 @@ impl Front {
         if self.debts.has(key) {
             return Word::Nothing;
         }
-        let asked = self.request(request);
-        match heard(self.ask(self.store.claim(key, &asked)).await, request) {
-            Heard::Word(word) => word,
-            Heard::Busy => Box::pin(self.busy(key)).await,
-            Heard::Replaced(token) => Box::pin(self.claim_instead(key, request, token)).await,
-            Heard::Unknown => self.unknown(key, request),
+        let heard = {
+            let asked = self.request(request);
+            heard(self.ask(self.store.claim(key, &asked)).await, request)
+        };
+        // Taken apart before anything else is awaited, so that it has no room in this future.
+        let replaced = match heard {
+            Heard::Word(word) => return word,
+            Heard::Unknown => return self.unknown(key, request),
+            Heard::Busy => None,
+            Heard::Replaced(token) => Some(token),
+        };
+        match replaced {
+            None => Box::pin(self.busy(key)).await,
+            Some(token) => Box::pin(self.claim_instead(key, request, token)).await,
         }
     }
 
