@@ -1,7 +1,7 @@
 //! The page for whoever is on duty, asked as a browser asks it.
 #![cfg(all(feature = "dashboard", feature = "testing"))]
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -9,7 +9,8 @@ use axum::http::{Request, StatusCode, header};
 use idempotent_runtime::admin::State;
 use idempotent_runtime::dashboard::Dashboard;
 use idempotent_runtime::store::{ClaimRequest, OnLapse, Retention};
-use idempotent_runtime::{Error, Idempotency, Key, Token};
+use idempotent_runtime::testing::{Fault, FaultyStore, Gate, Operation};
+use idempotent_runtime::{Error, Idempotency, Key, MemoryStore, Token};
 use tower::ServiceExt as _;
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -102,6 +103,43 @@ async fn what_waits_for_somebody_stands_first() {
     // It works without its script, and says what it is without colours.
     assert!(now.text.contains("lang=\"en\"") && now.text.contains("To the content"));
     assert!(now.text.contains(">abandoned</span>"));
+}
+
+/// The cells of numbers in a handler's row: duplicates caught, and how long half, and nearly all, of its claims took.
+fn numbers<'a>(page: &'a str, prefix: &str) -> Vec<&'a str> {
+    let (_, row) = page.split_once(&format!("<code>{prefix}</code>")).expect("a row");
+    let (row, _) = row.split_once("</tr>").expect("its end");
+    let cells = row.split("<td class=\"number\">").skip(1);
+    cells.map(|cell| cell.split_once("</td>").expect("its end").0).collect()
+}
+
+#[tokio::test]
+async fn what_the_guard_takes_and_catches_stands_with_each_handler() {
+    let (slow, gate) = (FaultyStore::new(MemoryStore::new()), Gate::new("the claim"));
+    slow.next(Operation::Claim, Fault::WaitsBefore(gate.clone()));
+    let idempotency = Idempotency::with_store(slow);
+    let pages = Dashboard::of(&idempotency).router();
+    let call = idempotency.call("order:slow").key(1001).ttl(HOUR);
+    let held_up = async {
+        gate.reached().await;
+        let held = Instant::now();
+        while held.elapsed() < Duration::from_millis(20) {
+            tokio::task::yield_now().await;
+        }
+        gate.open();
+    };
+    let (called, ()) = tokio::join!(call.run(async { Ok::<_, Error>(7) }), held_up);
+    called.unwrap();
+    for _ in 0..2 {
+        complete(&idempotency, "1001").await;
+    }
+    let now = get(&pages, "/").await.text;
+    let [caught, half, most] = numbers(&now, "order:slow")[..] else { panic!("{now}") };
+    assert_eq!((caught, half), ("0", most), "one call");
+    assert!(half.ends_with(" ms") && half != "1 ms", "at least 20 ms: {half}");
+    let [caught, half, _] = numbers(&now, "order:consume")[..] else { panic!("{now}") };
+    assert_eq!(caught, "1");
+    assert_ne!(half, "–");
 }
 
 /// Nobody calls it.

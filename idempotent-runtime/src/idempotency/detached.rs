@@ -69,3 +69,41 @@ impl<F: Future<Output: Send> + Send + 'static> Drop for Outliving<F> {
         drop(runtime.spawn(go_on.instrument(span)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use tokio::sync::oneshot;
+    use tracing_subscriber::Registry;
+
+    use super::*;
+
+    /// The span that is current after somebody has let the run go on.
+    async fn span_after(go_on: oneshot::Receiver<()>, tell: oneshot::Sender<Option<tracing::Id>>) {
+        go_on.await.expect("it is let go on");
+        tell.send(Span::current().id()).expect("somebody listens");
+    }
+
+    #[tokio::test]
+    async fn a_run_goes_on_in_the_span_in_which_it_began() {
+        let _subscriber = tracing::subscriber::set_default(Registry::default());
+        let (idempotency, span) = (Idempotency::memory(), tracing::info_span!("request"));
+        let ((go_on, waits), (tell, told)) = (oneshot::channel(), oneshot::channel());
+        {
+            let mut run = pin!(Outliving::new(&idempotency, span_after(waits, tell)).instrument(span.clone()));
+            assert!(futures_util::poll!(run.as_mut()).is_pending());
+        }
+        go_on.send(()).expect("it goes on");
+        let current = told.await.expect("it tells");
+        assert!(current.is_some(), "spans are on");
+        assert_eq!(current, span.id());
+    }
+
+    #[tokio::test]
+    async fn a_run_that_was_never_polled_is_never_begun() {
+        let (tell, told) = oneshot::channel();
+        drop(Outliving::new(&Idempotency::memory(), async move { tell.send(()) }));
+        assert!(told.await.is_err(), "it was dropped with its channel");
+    }
+}
