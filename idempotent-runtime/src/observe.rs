@@ -7,6 +7,7 @@ use std::time::Duration;
 use tracing::Span;
 use tracing::field::Empty;
 
+use crate::admin::Decision;
 use crate::error::Error;
 use crate::idempotency::Core;
 use crate::key::Key;
@@ -77,7 +78,7 @@ impl Call {
         self.stopped();
         #[cfg(feature = "dashboard")]
         if let Some(tally) = core.tally.get() {
-            tally.ended(key.prefix(), outcome.as_str());
+            tally.ended(key, outcome);
         }
         span.record("outcome", outcome.as_str());
         if let Some(attempt) = outcome.attempt() {
@@ -91,6 +92,17 @@ impl Call {
             .increment(1);
         let _ = (core, key);
     }
+}
+
+/// Somebody has changed a record: the audit line, and what the page remembers of the key.
+pub(crate) fn changed_by_hand(core: &Core, key: &Key, change: &'static str, decision: Decision<'_>, attempt: u32) {
+    let Decision { who, why } = decision;
+    tracing::warn!(target: "idempotent::audit", %key, change, who, why, attempt, "a record was changed by hand");
+    #[cfg(feature = "dashboard")]
+    if let Some(tally) = core.tally.get() {
+        tally.decided(key, change, decision);
+    }
+    let _ = core;
 }
 
 /// Times one operation of the store.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
-use idempotent_runtime::admin::State;
+use idempotent_runtime::admin::{Decision, Leases, State};
 use idempotent_runtime::dashboard::Dashboard;
 use idempotent_runtime::store::{ClaimRequest, OnLapse, Retention};
 use idempotent_runtime::testing::{Fault, FaultyStore, Gate, Operation};
@@ -247,6 +247,38 @@ async fn a_record_is_released_and_resolved_by_a_form_of_the_page_alone() {
     assert!(matches!(idempotency.inspect(&key).await.unwrap().unwrap().state, State::Completed(_)));
     let call = idempotency.call("order:consume").key("1003").ttl(HOUR);
     assert_eq!(call.run(async { Ok::<_, Error>("again".to_owned()) }).await.unwrap(), "cooked");
+}
+
+#[tokio::test]
+async fn a_record_is_shown_with_what_this_process_has_seen_of_it() {
+    let idempotency = Idempotency::memory();
+    // Before there is a page nobody remembers anything.
+    complete(&idempotency, "1001").await;
+    let pages = Dashboard::of(&idempotency).writable().router();
+    let record = |order: u32| format!("/record?key=order%3Aconsume%3A{order}");
+    let before = get(&pages, &record(1001)).await.text;
+    assert!(before.contains("completed") && !before.contains("Seen by this process"), "{before}");
+
+    let call = idempotency.call("order:consume").key("1002").ttl(HOUR);
+    let failed = call.run(async { Err::<String, Box<dyn std::error::Error + Send + Sync>>("not cooked".into()) }).await;
+    assert!(failed.is_err());
+    complete(&idempotency, "1002").await;
+    complete(&idempotency, "1002").await;
+    let key = idempotency.key("order:consume", &[&"1002"]).unwrap();
+    let seen = idempotency.inspect(&key).await.unwrap().unwrap().seen();
+    let decision = Decision { who: "grace <3", why: "to be made anew" };
+    idempotency.remove(&key, seen, Leases::Respected, decision).await.unwrap();
+    complete(&idempotency, "1002").await;
+    complete(&idempotency, "1003").await;
+
+    let page = get(&pages, &record(1002)).await.text;
+    let (_, events) = page.split_once("Seen by this process").expect("a history");
+    let (events, _) = events.split_once("</ol>").expect("its end");
+    let order = ["executed</b>, attempt 1", "remove</b> by grace &lt;3: to be made anew", "replayed</b>, attempt 2"];
+    let order = order.into_iter().chain(["executed</b>, attempt 2", "failed</b>, attempt 1"]);
+    let places: Vec<_> = order.map(|event| events.find(event).unwrap_or_else(|| panic!("{event}: {events}"))).collect();
+    assert!(places.is_sorted(), "the last first: {events}");
+    assert_eq!(events.matches("<li>").count(), 5, "of this key alone");
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,6 +8,7 @@ use crate::codec::ResultRef;
 use crate::error::{Error, ErrorKind};
 use crate::idempotency::{Core, Idempotency};
 use crate::key::Key;
+use crate::observe;
 use crate::record::{Encoded, Recorded};
 use crate::store::{Retention, StoreError};
 
@@ -130,13 +131,7 @@ impl Idempotency {
         }
     }
 
-    async fn change(
-        &self,
-        key: &Key,
-        seen: &Inspected,
-        change: Change,
-        Decision { who, why }: Decision<'_>,
-    ) -> Result<(), Error> {
+    async fn change(&self, key: &Key, seen: &Inspected, change: Change, decision: Decision<'_>) -> Result<(), Error> {
         if seen.is_live() {
             return Err(Error::new(ErrorKind::Busy).key(key.as_str()).detail("a live run has the record"));
         }
@@ -148,7 +143,7 @@ impl Idempotency {
         let changed = self.core().admin()?.change(key, seen, &change).await;
         match self.core().changed(key, changed)? {
             Changed::Done => {
-                tracing::warn!(target: "idempotent::audit", %key, change = name, who, why, attempt = seen.attempt, "a record was changed by hand");
+                observe::changed_by_hand(self.core(), key, name, decision, seen.attempt);
                 Ok(())
             }
             Changed::Moved => Err(moved(key)),
@@ -171,12 +166,12 @@ impl Core {
         key: &Key,
         seen: Seen,
         leases: Leases,
-        Decision { who, why }: Decision<'_>,
+        decision: Decision<'_>,
     ) -> Result<Changed, Error> {
         let changed = self.admin()?.remove(key, seen, leases).await;
         let changed = self.changed(key, changed)?;
         if changed == Changed::Done {
-            tracing::warn!(target: "idempotent::audit", %key, change = "remove", who, why, attempt = seen.attempt, "a record was changed by hand");
+            observe::changed_by_hand(self, key, "remove", decision, seen.attempt);
         }
         Ok(changed)
     }

@@ -11,6 +11,8 @@
 //! # drop(app);
 //! ```
 //!
+//! Of a record it also shows what that process has seen of its key lately: how calls ended, and who decided what, and why.
+//!
 //! With the feature `registry` it names all annotated handlers, also those that nobody has called yet.
 //!
 //! `idempotent dashboard` serves the same page for a store alone. It can be read without JavaScript, changes nothing
@@ -21,6 +23,7 @@
 
 mod decide;
 mod guarded;
+mod history;
 mod page;
 mod records;
 mod tally;

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::history::What;
 use super::page::{Base, News, badge, escape, page, problem, refusal, retention, time};
 use super::{Desk, Results};
 use crate::admin::{Counts, Cursor, Inspected, Listed, Query, Standing, State as Of, Stats};
@@ -164,6 +165,7 @@ pub(super) async fn one(State(desk): State<Arc<Desk>>, base: Base, Asked(One { k
                 h1 { code { (key) } }
                 (described(&desk, &record))
                 @if desk.writable { (choices(&base, &key, &record)) }
+                (seen(&desk, &key))
             };
             page(&desk, &base, key.as_str(), News::Still, &main).into_response()
         }
@@ -215,6 +217,27 @@ fn shown(results: Results, result: &Recorded) -> Markup {
             (kind) ": "
             pre { (String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST_RESULT)])) }
             @if bytes.len() > LONGEST_RESULT { p.note { "It goes on, to " (bytes.len()) " bytes." } }
+        }
+    }
+}
+
+/// What this process has seen of a key: nothing where it has seen nothing.
+fn seen(desk: &Desk, key: &Key) -> Markup {
+    let events = desk.idempotency.core().tally.get().map(|tally| tally.history.of(key)).unwrap_or_default();
+    html! {
+        @if !events.is_empty() {
+            h2 { "Seen by this process" }
+            ol.history {
+                @for (ago, what) in &events {
+                    li { (time(*ago)) " ago: " @match what {
+                        What::Ended(outcome, attempt) => {
+                            "a call was " b { (outcome) }
+                            @if let Some(attempt) = attempt { ", attempt " (attempt) }
+                        }
+                        What::Decided { change, who, why } => { b { (change) } " by " (who) ": " (why) }
+                    } }
+                }
+            }
         }
     }
 }

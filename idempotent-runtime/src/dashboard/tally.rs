@@ -4,6 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::history::{History, What};
+use crate::admin::Decision;
+use crate::key::Key;
+use crate::outcome::Outcome;
+
 /// The last minute is kept in so many parts.
 const SLOTS: usize = 12;
 const SLOT: Duration = Duration::from_secs(5);
@@ -19,6 +24,7 @@ const POWERS: usize = 32;
 pub(crate) struct Tally {
     since: Instant,
     handlers: Mutex<BTreeMap<Arc<str>, Handler>>,
+    pub(super) history: History,
 }
 
 /// The calls with one prefix.
@@ -44,7 +50,7 @@ pub(super) struct Latencies([u64; POWERS]);
 
 impl Default for Tally {
     fn default() -> Self {
-        Self { since: Instant::now(), handlers: Mutex::default() }
+        Self { since: Instant::now(), handlers: Mutex::default(), history: History::default() }
     }
 }
 
@@ -56,9 +62,15 @@ impl Default for Latencies {
 
 impl Tally {
     /// A call has ended so.
-    pub(crate) fn ended(&self, prefix: &str, outcome: &'static str) {
-        let slot = self.slot();
-        self.with(prefix, |handler| handler.outcomes.entry(outcome).or_default().count(slot));
+    pub(crate) fn ended(&self, key: &Key, outcome: &Outcome) {
+        let (slot, name) = (self.slot(), outcome.as_str());
+        self.with(key.prefix(), |handler| handler.outcomes.entry(name).or_default().count(slot));
+        self.history.add(key, What::Ended(name, outcome.attempt()));
+    }
+
+    /// Somebody has changed a record.
+    pub(crate) fn decided(&self, key: &Key, change: &'static str, decision: Decision<'_>) {
+        self.history.add(key, What::decided(change, decision));
     }
 
     /// The guard has decided about a call, after so long.

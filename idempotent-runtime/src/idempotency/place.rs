@@ -69,6 +69,7 @@ impl Place {
         }
     }
 
+    #[cfg_attr(not(any(feature = "postgres", feature = "sqlite")), expect(clippy::unused_self))]
     pub(crate) fn migrations(&self, url: &str) -> Result<Option<String>, Error> {
         match named(url)? {
             Named::Memory | Named::Redis => Ok(None),
